@@ -12,7 +12,7 @@ min_version("9.0")
 from trimtab.checkout import run_alone
 from trimtab.config import ConfigError, Configurations
 from trimtab.config.parameters import check_parameters, overrides_of
-from trimtab.errors import visible
+from trimtab.errors import escape_control_characters
 from trimtab.places import MODULES
 from trimtab.progress import CHANNEL
 from trimtab.supervision import STARTER
@@ -31,7 +31,7 @@ SOURCES = PARTS / "src" if (PARTS / "src").is_dir() else MODULES
 try:
     check_parameters(Path("params.yaml"))
 except ConfigError as error:
-    raise WorkflowError(visible(str(error)))
+    raise WorkflowError(escape_control_characters(str(error)))
 
 
 configfile: "params.yaml"
@@ -42,9 +42,9 @@ try:
     CONFIG = Configurations(Path(workflow.basedir, "conf"), OVERRIDES, PARTS / "conf")
     CONFIG.check_paths(Path.cwd())
 except ConfigError as error:
-    raise WorkflowError(visible(str(error)))
+    raise WorkflowError(escape_control_characters(str(error)))
 for note in CONFIG.notes if workflow.is_main_process else ():  # jobs would say it again
-    logger.warning(visible(note))
+    logger.warning(escape_control_characters(note))
 EXPERIMENT = CONFIG.root.experiment
 
 # The threads of jobs that measure on this machine: Snakemake lowers them to --cores, so that nothing

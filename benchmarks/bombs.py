@@ -20,7 +20,7 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.gpu.compression import zstd_header_bytes
 from trimtab.binaries.rewriting.locate import locate
-from trimtab.debloating.gpu.elements import ElementReason, GpuUse
+from trimtab.debloating.gpu.elements import ElementReason, UsedGpuCode
 from trimtab.debloating.gpu.gpu_code import GpuScope, locate_gpu_code
 from trimtab.zstd import zstd
 
@@ -110,7 +110,7 @@ def decide(path: Path) -> str:
     elf = read_elf(path)
     functions = read_functions(elf)
     spans = locate(elf, functions, np.ones(len(functions), bool), True)
-    _, gpu = locate_gpu_code(elf, spans, GpuScope((90,), GpuUse.of([], [90]), prune=True))
+    _, gpu = locate_gpu_code(elf, spans, GpuScope((90,), UsedGpuCode.of([], [90]), prune=True))
     if gpu.decisions is None:
         return gpu.code.problem or "no GPU code"
     counts = {reason.text: gpu.decisions.count_of(reason) for reason in ElementReason}

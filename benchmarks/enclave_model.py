@@ -20,14 +20,14 @@ from trimtab.enclaves.cost.check import (
     relative_errors,
     worker_gains_pct,
 )
-from trimtab.enclaves.cost.fit import Model, fit
+from trimtab.enclaves.cost.fit import FittedConstants, fit
 from trimtab.enclaves.cost.measured import VARIANTS, read_measured
-from trimtab.enclaves.cost.task import Bound, Task, protected_s
+from trimtab.enclaves.cost.task import Bound, EnclaveTask, protected_s
 
 MOST_ERROR, MOST_POINTS = 0.20, 10
 CONF = Path(__file__).parents[1] / "conf"
 # Four of it together do not fit the page cache of the first generation of SGX.
-EXAMPLE = Task(work_s=1e-2, in_bytes=2**20, out_bytes=2**20, working_set_bytes=32 * 2**20)
+EXAMPLE = EnclaveTask(work_s=1e-2, in_bytes=2**20, out_bytes=2**20, working_set_bytes=32 * 2**20)
 EXAMPLE_WORKERS = (1, 4)
 
 
@@ -36,7 +36,7 @@ def summary(errors: "pd.Series[float]") -> dict[str, float]:
     return {"median": middle, "tenth": low, "nine_tenths": high, "runs": len(errors)}
 
 
-def fitted_errors(model: Model, measured: pd.DataFrame) -> dict[str, dict[str, object]]:
+def fitted_errors(model: FittedConstants, measured: pd.DataFrame) -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = {}
     for name in APPLICATIONS:
         for variant in VARIANTS:

@@ -23,7 +23,7 @@ from common import save, spread
 
 from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, Source
-from trimtab.debloating.files.coming_back import add_file_fallback
+from trimtab.debloating.files.file_fallback import add_file_fallback
 from trimtab.debloating.files.folder_tree import prefix_tree
 
 # Of PyTorch's environment (30,000 files) the median is 5 KB, nine in ten are below 64 KB.

@@ -16,7 +16,7 @@ from common import RESULTS
 
 from trimtab.config import Configurations
 from trimtab.evaluation.evaluate import evaluate
-from trimtab.evaluation.inputs.measurements import Inputs, WorkloadFacts
+from trimtab.evaluation.inputs.measurements import EvaluationInputs, WorkloadFacts
 from trimtab.files import read_json, write_json
 from trimtab.records.manifest import Manifest
 from trimtab.records.parquet.files import read_table, write_table
@@ -83,7 +83,7 @@ def main() -> None:
     date = read_json(machines[-1])["date"]
     report = destination / ".report"
     evaluate(
-        Inputs(given.name, "one or two NVIDIA H200", date, tuple(profiles),
+        EvaluationInputs(given.name, "one or two NVIDIA H200", date, tuple(profiles),
                tuple(newest.values()), workloads=facts),
         report,
     )  # fmt: skip

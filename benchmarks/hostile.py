@@ -16,7 +16,7 @@ from pathlib import Path
 
 from common import load, save
 
-from trimtab.config.groups.output import Comparison, Output
+from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.config.groups.workload import Marks, Workload
 from trimtab.errors import TrimtabError
 from trimtab.profiling.original import as_it_runs
@@ -191,7 +191,7 @@ def program_of(name: str, folder: Path) -> Workload:
         command, code = [str(folder / "program")], ""
     elif name in OUTPUTS:
         compare = "numeric_file" if "nested" in name else "digest_file"
-        given["output"] = Output(Comparison(compare), "out")
+        given["output"] = Output(OutputComparison(compare), "out")
         code = OUTPUTS[name]
     elif name in MARKS:
         given["marks"] = Marks(epoch="epoch")

@@ -18,7 +18,7 @@ import trust_table
 import tuning_table
 from common import load
 
-from trimtab.files import read_json, whole_file
+from trimtab.files import atomic_write, read_json
 
 README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- figures: made by readme.py -->", "<!-- end of figures -->"
@@ -274,7 +274,7 @@ def main() -> None:
     text = _replaced(text, GPU_BEGIN, GPU_END, gpus, gpu_table.rows())
     for (begin, end), module in ((CPU_CORPUS, corpus_table), (GPU_CORPUS, gpu_corpus_table)):
         text = _between(text, begin, end, ["", *module.lines(), ""])
-    with whole_file(README) as temporary:
+    with atomic_write(README) as temporary:
         temporary.write_text(text)
 
 

@@ -28,7 +28,7 @@ from trimtab.binaries.relations.vtables import vtable_siblings
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 from trimtab.binaries.rewriting.whole_pages import whole_pages
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 from trimtab.records.usage import Usage
 
 Marks = NDArray[np.bool_]
@@ -104,10 +104,10 @@ def main() -> None:
     keys = ["rule", "program", "kind", "other"]
     misses = misses.groupby(keys, as_index=False).sum()
     table = _summary(sizes, misses)
-    with whole_file(RESULTS / "relations.csv") as temporary:
+    with atomic_write(RESULTS / "relations.csv") as temporary:
         table.round(2).to_csv(temporary, index=False)
     by_program = _by_program(sizes, misses)
-    with whole_file(RESULTS / "relations_programs.csv") as temporary:
+    with atomic_write(RESULTS / "relations_programs.csv") as temporary:
         by_program.round(2).to_csv(temporary, index=False)
     rows = table.set_index("rule").round(2)
     shares = by_program.set_index("program")["disk_removed_percent"].round(2)

@@ -68,7 +68,7 @@ def our_queue(jobs: int) -> dict[str, float]:
         queue_trace(jobs),
         Priority(),
         keep_jobs=False,
-        keep_stays=False,
+        keep_allocations=False,
     )
     return {
         f"{name}_{key}": getattr(one, f"response_{key}_s")
@@ -158,7 +158,7 @@ def place_as_heats(tasks: int, nodes: int, types: int) -> dict[str, float]:
         set_up_j=0 * pull,
     )
     begun = time.perf_counter()
-    result = simulate(cluster, classes, trace, policy, keep_jobs=False, keep_stays=False)
+    result = simulate(cluster, classes, trace, policy, keep_jobs=False, keep_allocations=False)
     wall_s = time.perf_counter() - begun
     every = result.total
     return {

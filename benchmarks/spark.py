@@ -20,7 +20,7 @@ import pandas as pd
 from common import RESULTS, save, spread
 
 from trimtab.execution.spark.run import run_trace
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 from trimtab.policies.dias import Dias
 from trimtab.policies.priority import Priority
 from trimtab.queueing.errors import UnstableQueueError
@@ -234,7 +234,7 @@ def measure_response(
                 }
             )
         tables.append(ran.jobs.assign(theta=theta))
-    with whole_file(RESULTS / "spark_jobs.csv") as temporary:
+    with atomic_write(RESULTS / "spark_jobs.csv") as temporary:
         kept = ["theta", "job", "job_class", "arrival_s", "start_s", "finish_s", "dropped_tasks"]
         pd.concat(tables)[kept].round(4).to_csv(temporary, index=False)
     return rows

@@ -39,7 +39,7 @@ from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.targets.registry import target_at
-from trimtab.errors import TrimtabError, visible
+from trimtab.errors import TrimtabError, escape_control_characters
 from trimtab.files import read_json, read_limited
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.document import Document
@@ -240,7 +240,9 @@ def main() -> None:
                 kind, message = "traceback", repr(error)
             counts[f"{kind} when read"] += 1
             where = [tampered.name, damage.field, damage.kind]
-            clear = kind != REFUSED or (str(path) in message and "\n" not in visible(message))
+            clear = kind != REFUSED or (
+                str(path) in message and "\n" not in escape_control_characters(message)
+            )
             if kind == "traceback" or not clear or (damage.never and kind == ENDED_WELL):
                 wrong.append([*where, "read", message[:300]])
             accepted_so_far += kind == ENDED_WELL

@@ -29,7 +29,7 @@ from trimtab.enclaves.graphs.applications.matmul import matmul
 from trimtab.enclaves.graphs.applications.stream import stream
 from trimtab.enclaves.graphs.graph import TaskGraph
 from trimtab.enclaves.protected_graph import inside_s, limits_of
-from trimtab.enclaves.simulation.machine import Machine, WorkerKind
+from trimtab.enclaves.simulation.machine import EnclaveMachine, WorkerKind
 from trimtab.enclaves.simulation.simulate import policy_names, simulate
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
@@ -45,7 +45,7 @@ KINDS = (WorkerKind("cpu", WORKERS, 1.0, 5.0, 15.0),)
 def makespan_s(graph: TaskGraph, enclave: Enclave, policy: str) -> float:
     limits = limits_of(graph, enclave, WORKERS, encrypted=True)
     enclave_s = inside_s(graph, enclave, encrypted=True)
-    return simulate(graph, Machine(KINDS, limits), policy, enclave_s=enclave_s).makespan_s
+    return simulate(graph, EnclaveMachine(KINDS, limits), policy, enclave_s=enclave_s).makespan_s
 
 
 def half_secure(graph: TaskGraph) -> TaskGraph:

@@ -12,7 +12,7 @@ rule resolved_config:
         "logs/resolved_config.log",
     params:
         cfg=lambda wildcards: configured(
-            stages.Resolved(
+            stages.ResolvedConfig(
                 experiment=EXPERIMENT,
                 workloads=every_workload(),
                 hardware=CONFIG.options("hardware", machines()),
@@ -55,7 +55,7 @@ rule evaluate_experiment:
         verify_runs=targets("verify_runs.parquet"),
         summaries=cells("summary.json"),
         jobs=cells("jobs.parquet"),
-        stays=cells("stays.parquet"),
+        allocations=cells("allocations.parquet"),
         nodes=cells("nodes.parquet"),
         load=cells("load.parquet"),
         formulas=cells("formula.json") if EXPERIMENT.schedule.formula else [],

@@ -70,7 +70,7 @@ rule simulate:
     output:
         summary="results/schedule/{cluster}/{trace}/{policy}/summary.json",
         jobs="results/schedule/{cluster}/{trace}/{policy}/jobs.parquet",
-        stays="results/schedule/{cluster}/{trace}/{policy}/stays.parquet",
+        allocations="results/schedule/{cluster}/{trace}/{policy}/allocations.parquet",
         nodes="results/schedule/{cluster}/{trace}/{policy}/nodes.parquet",
         load="results/schedule/{cluster}/{trace}/{policy}/load.parquet",
     log:

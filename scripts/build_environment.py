@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from trimtab.locks import writing_in
+from trimtab.locks import folder_lock
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -12,7 +12,7 @@ parser.add_argument("--manifest", type=Path, required=True, help="beside librari
 parser.add_argument("--output", type=Path, required=True, help="folder of the environment")
 arguments = parser.parse_args()
 
-with supervised(), writing_in(arguments.manifest.parent):
+with supervised(), folder_lock(arguments.manifest.parent):
     from trimtab.config.stages import EnvironmentStage, read
     from trimtab.debloating.fallback import Source
     from trimtab.debloating.targets.registry import target_at

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from trimtab.locks import writing_in
+from trimtab.locks import folder_lock
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -12,7 +12,7 @@ parser.add_argument("--usages", type=Path, nargs="+", required=True, help="usage
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
-with supervised(), writing_in(arguments.output):
+with supervised(), folder_lock(arguments.output):
     from trimtab.config.stages import DebloatStage, read
     from trimtab.debloating.settling import debloat_and_settle
 

@@ -15,10 +15,10 @@ arguments = parser.parse_args()
 
 with supervised():
     from trimtab.config.stages import TuneStage, read
-    from trimtab.locks import writing_in
-    from trimtab.records.tuning.inference import Measured
+    from trimtab.locks import folder_lock
+    from trimtab.records.tuning.inference import MeasuredInference
     from trimtab.tuning.inference.alone import measure_alone
-    from trimtab.tuning.inference.effort import Effort
+    from trimtab.tuning.inference.effort import MeasurementCost
     from trimtab.tuning.inference.of_workload import inference_cpus, measured
     from trimtab.tuning.request import Request
 
@@ -28,11 +28,11 @@ with supervised():
 
     def measure(
         architecture: Mapping[str, Any], configuration: Mapping[str, Any], folder: Path
-    ) -> Measured:
+    ) -> MeasuredInference:
         assert request.inference_workload is not None
-        of, effort = request.inference_workload, Effort()
+        of, effort = request.inference_workload, MeasurementCost()
         return measured(of, request.hardware, effort, architecture, configuration, cpus, folder)
 
-    with writing_in(arguments.output.parent):
+    with folder_lock(arguments.output.parent):
         told = arguments.output.with_name("inference.parquet")
         measure_alone(told, arguments.output, measure)

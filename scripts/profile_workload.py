@@ -4,7 +4,7 @@ import argparse
 from importlib import import_module
 from pathlib import Path
 
-from trimtab.locks import writing_in
+from trimtab.locks import folder_lock
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -13,7 +13,7 @@ parser.add_argument("--changed-files", type=Path, help="those of the environment
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
-with supervised(), writing_in(arguments.output):
+with supervised(), folder_lock(arguments.output):
     from trimtab.config.stages import ProfileStage, read
     from trimtab.profiling.profile import profile_workload
     from trimtab.progress import runs_to_do
@@ -27,7 +27,7 @@ with supervised(), writing_in(arguments.output):
             # Not by `import`: the rule is run again where what its script imports changes.
             of_target = import_module("trimtab.debloating.targets.registry").target_of
             target = of_target(stage.workload.name, [stage.workload])
-            left_alone = import_module("trimtab.debloating.left_alone").left_alone
+            left_alone = import_module("trimtab.debloating.kept_libraries").left_alone
             named = left_alone(target, stage.keep_libraries)
         profile_workload(
             stage.workload,

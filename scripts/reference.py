@@ -4,11 +4,11 @@ import argparse
 from pathlib import Path
 
 from trimtab.config.reference import reference
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("page", type=Path, help="the Markdown file to write")
 arguments = parser.parse_args()
 
-with whole_file(arguments.page) as temporary:
+with atomic_write(arguments.page) as temporary:
     temporary.write_text(reference())

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from trimtab.files import read_json, whole_file
+from trimtab.files import atomic_write, read_json
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -11,7 +11,7 @@ parser.add_argument("--config", type=Path, required=True, help="the configuratio
 parser.add_argument("--output", type=Path, required=True, help="the YAML file")
 arguments = parser.parse_args()
 
-with supervised(), whole_file(arguments.output) as temporary:
+with supervised(), atomic_write(arguments.output) as temporary:
     import yaml
 
     temporary.write_text(yaml.safe_dump(read_json(arguments.config), sort_keys=True))

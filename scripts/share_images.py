@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from trimtab.locks import writing_in
+from trimtab.locks import folder_lock
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -13,14 +13,14 @@ parser.add_argument("--usages", type=Path, nargs="+", required=True, help="of th
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
-with supervised(), writing_in(arguments.output):
+with supervised(), folder_lock(arguments.output):
     from trimtab.config.stages import FleetStage, read
-    from trimtab.debloating.several_images.fleet import Member, slim_together
+    from trimtab.debloating.several_images.fleet import FleetMember, slim_together
     from trimtab.debloating.several_images.fleet_weights import fleet_of
 
     usages = iter(arguments.usages)
     members = {
-        target: Member.of(manifest.parent, arguments.output, [next(usages) for _ in workloads])
+        target: FleetMember.of(manifest.parent, arguments.output, [next(usages) for _ in workloads])
         for (target, workloads), manifest in zip(
             read(arguments.config, FleetStage).targets.items(), arguments.manifests, strict=True
         )

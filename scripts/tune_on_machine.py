@@ -16,8 +16,8 @@ arguments = parser.parse_args()
 with supervised():
     from trimtab.config.stages import TuneStage, read
     from trimtab.files import write_json
-    from trimtab.locks import holding
-    from trimtab.tuning.plan import Machine, RungResult
+    from trimtab.locks import file_lock
+    from trimtab.tuning.plan import RungResult, WorkerNumber
     from trimtab.tuning.tune import Request, search_beside
 
     stage = read(arguments.config, TuneStage)
@@ -28,10 +28,10 @@ with supervised():
     def heard(seed: int, fold: int, result: RungResult) -> None:
         trained.append([result.trial, result.job.rung])
 
-    machine = Machine(arguments.machine, stage.machines, stage.database)
+    machine = WorkerNumber(arguments.machine, stage.machines, stage.database)
     lock = arguments.output.with_suffix(".lock")
     # NFS has the lock of a machine that lost its power until its lease is over.
-    with holding(lock, f"machine {machine.number}: another job is it already", patience_s=120.0):
+    with file_lock(lock, f"machine {machine.number}: another job is it already", patience_s=120.0):
         search_beside(
             request,
             arguments.seed,

@@ -12,7 +12,7 @@ arguments = parser.parse_args()
 
 with supervised():
     from trimtab.config.stages import TuneStage, read
-    from trimtab.locks import writing_in
+    from trimtab.locks import folder_lock
     from trimtab.progress import run_done, runs_to_do
     from trimtab.tuning.tune import Request, tune
 
@@ -21,6 +21,6 @@ with supervised():
     # Beside the results of all workloads and objectives, whose jobs may know each other.
     ground_truth = arguments.output.parents[2] / "ground_truth.json"
     what = f"tune {stage.workload.name} by {stage.tuner.name}"
-    with writing_in(arguments.output), runs_to_do(what, None):
+    with folder_lock(arguments.output), runs_to_do(what, None):
         seeds = list(range(1, stage.seeds + 1))
         tune(request, seeds, arguments.output, ground_truth, lambda *_: run_done(), stage.database)

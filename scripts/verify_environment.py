@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from trimtab.locks import writing_in
+from trimtab.locks import folder_lock
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -13,7 +13,7 @@ parser.add_argument("--manifest", type=Path, required=True, help="manifest.json 
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
-with supervised(), writing_in(arguments.output):
+with supervised(), folder_lock(arguments.output):
     from trimtab.config.stages import VerifyStage, read
     from trimtab.debloating.verification.verify import verify_environment
     from trimtab.profiling.profile import model_of

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from trimtab.locks import writing_in
+from trimtab.locks import folder_lock
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -13,9 +13,9 @@ parser.add_argument("--threads", type=int, required=True, help="how many compres
 parser.add_argument("--output", type=Path, required=True, help="compressed.json")
 arguments = parser.parse_args()
 
-with supervised(), writing_in(arguments.output.parent):
+with supervised(), folder_lock(arguments.output.parent):
     from trimtab.debloating.copies.compressed_size import COMPRESSION, compressed_bytes
-    from trimtab.debloating.copies.layout import Layout
+    from trimtab.debloating.copies.layout import EnvironmentLayout
     from trimtab.debloating.targets.registry import target_at
     from trimtab.records.built_environment import CompressedEnvironment
     from trimtab.records.manifest import Manifest
@@ -26,5 +26,7 @@ with supervised(), writing_in(arguments.output.parent):
         target=manifest.target,
         compression=COMPRESSION,
         before_bytes=compressed_bytes(before, arguments.threads),
-        after_bytes=compressed_bytes(Layout.of_root(arguments.environment), arguments.threads),
+        after_bytes=compressed_bytes(
+            EnvironmentLayout.of_root(arguments.environment), arguments.threads
+        ),
     ).write(arguments.output)

@@ -22,7 +22,7 @@ from rows import OTHER_KEYS, OTHERS, PROGRAMS, ROW_KEYS, OtherRow, Row, read_row
 
 from trimtab.cli.program_options import NAME
 from trimtab.config.groups.workload import Workload
-from trimtab.debloating.risk import SlimHistory
+from trimtab.debloating.risk import RunHistory
 from trimtab.errors import UserError
 from trimtab.files import read_json, write_json
 from trimtab.records.misses.settling import Settling
@@ -182,7 +182,7 @@ class Corpus:
         settling = Settling.read(workspace / "settling.json")
         # Those before the first slim environment have a log each.
         row.debloat_runs = len(settling.runs) + len([*workspace.glob("runs/*.stderr")])
-        risk = SlimHistory(settling).risk_of(NAME)
+        risk = RunHistory(settling).risk_of(NAME)
         row.risk_estimate, row.risk_bound = risk.estimate, risk.bound
         libraries = read_table(workspace / "libraries.parquet", LIBRARIES)
         row.libraries = len(libraries)

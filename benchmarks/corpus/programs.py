@@ -15,7 +15,7 @@ from trimtab.config.fields import CHECKED, MistakeError, Name, Text, about
 from trimtab.config.groups.workload import Workload
 from trimtab.config.validate import checked
 from trimtab.errors import UserError
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 
 HERE = Path(__file__).parent
 SCRIPTS = HERE / "scripts"
@@ -129,7 +129,7 @@ def environment_of(program: CorpusProgram, data: Path) -> Path:
         for words in ([*torch], ["-r", pins]):
             if words:
                 subprocess.run([*pip, "-q", *words], check=True)
-        with whole_file(made) as temporary:
+        with atomic_write(made) as temporary:
             temporary.write_text(digest)
     elif made.read_text() != digest:
         raise UserError(f"{pins}: has changed since {folder} was made; remove that folder")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 
 PROGRAMS, OTHERS = "corpus.csv", "corpus_others.csv"
 
@@ -101,7 +101,7 @@ def write_rows(
                 name: "" if value is None else str(value) for name, value in asdict(row).items()
             }
             table[tuple(values[key] for key in keys)] = values
-        with whole_file(path) as temporary, open(temporary, "w", newline="") as file:
+        with atomic_write(path) as temporary, open(temporary, "w", newline="") as file:
             writer = csv.DictWriter(file, [field.name for field in fields(kind)])
             writer.writeheader()
             writer.writerows(table[key] for key in sorted(table))

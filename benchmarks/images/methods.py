@@ -20,7 +20,7 @@ from running import Runs
 
 from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.folder_tree import root_tree
-from trimtab.debloating.files.tree import Tree, parents
+from trimtab.debloating.files.tree import FileTree, parents
 from trimtab.debloating.images.view_tree import view_tree
 from trimtab.images.archives.opening import open_image
 from trimtab.images.compression import Compression
@@ -75,7 +75,7 @@ def side_by_side(
     return found
 
 
-def _with_ways(tree: Tree, seen: Iterable[str]) -> set[str]:
+def _with_ways(tree: FileTree, seen: Iterable[str]) -> set[str]:
     """Return what paths lead to, with the links on the way and the folders above."""
     kept = {"/"}
     for path in seen:

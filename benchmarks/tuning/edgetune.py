@@ -46,12 +46,12 @@ from common import load, save, spread
 from priority import prefer
 
 from trimtab.config import Configurations
-from trimtab.config.groups.tuning import DataFraction, Epochs
+from trimtab.config.groups.tuning import DataFraction, EpochRange
 from trimtab.profiling.meters.power_model import modelled_energy_j
 from trimtab.profiling.profile import model_of
-from trimtab.records.tuning.inference import KnownInferenceRecord, Measured
+from trimtab.records.tuning.inference import KnownInferenceRecord, MeasuredInference
 from trimtab.tuning.fidelity import BudgetKind
-from trimtab.tuning.hyperband import HyperBand, Job
+from trimtab.tuning.hyperband import HyperBand, RungJob
 from trimtab.tuning.plan import RungResult
 from trimtab.tuning.tune import Request, tune
 
@@ -141,7 +141,7 @@ def by_time(rung: Rung) -> float:
 
 def visited(
     table: Table, generator: random.Random, score: Callable[[Rung], float] = by_accuracy
-) -> Iterator[tuple[Job, Rung]]:
+) -> Iterator[tuple[RungJob, Rung]]:
     """Yield what HyperBand trains in one search of all brackets, one after the other."""
     scheduler = HyperBand(trajectories.BRACKETS, trajectories.REDUCTION)
     trials, order = list[int](), list[int]()
@@ -268,7 +268,7 @@ def request(tuner: str, objective: str) -> Request:
     workload = conf.option("workload", "lenet5_train")
     twin = conf.inference_workload("lenet5_train")
     tuning = replace(
-        workload.tuning, epochs=Epochs(3, 3 * LEVELS), data_fraction=DataFraction(1 / LEVELS)
+        workload.tuning, epochs=EpochRange(3, 3 * LEVELS), data_fraction=DataFraction(1 / LEVELS)
     )
     here = {"python": sys.executable, "workdir": str(ROOT)}
     environment = {"PYTHONPATH": str(ROOT / "src")}
@@ -318,7 +318,7 @@ def timed(asked: Request, seed: int, folder: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def as_by_default(known: KnownInferenceRecord, asked: Request) -> Measured:
+def as_by_default(known: KnownInferenceRecord, asked: Request) -> MeasuredInference:
     """Return what was measured of LeNet5's inference as the space has it by default."""
     default = {name: one.default for name, one in asked.tuning.inference.items()}
     (architecture,) = known.architectures

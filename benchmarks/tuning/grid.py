@@ -28,8 +28,8 @@ from common import RESULTS, save
 from priority import NICENESS, prefer
 
 from trimtab.config import Configurations
-from trimtab.files import whole_file
-from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
+from trimtab.files import atomic_write
+from trimtab.tuning.trials.events import EndReason, EpochEnd, TrialEnded
 from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.settings import SystemSettings
 
@@ -78,7 +78,7 @@ def main() -> None:
     print(f"{len(table)} rows in {wall_s:.0f} s")
     if given.runs is not None:
         return
-    with whole_file(TABLE) as temporary:
+    with atomic_write(TABLE) as temporary:
         table.to_csv(temporary, index=False)
     save(
         "tuning_grid",
@@ -112,11 +112,11 @@ def measured(run: dict[str, float], folder: Path) -> list[dict[str, Any]]:
         workload, {**parameters, "epochs": EPOCHS}, folder, settings
     ) as process:
         prefer(process.pid)
-        while not isinstance(event := process.next_event(), Ended):
+        while not isinstance(event := process.next_event(), TrialEnded):
             if isinstance(event, EpochEnd):
                 epochs.append(event)
                 process.answer(settings)
-    if event.reason != Reason.FINISHED or len(epochs) != EPOCHS:
+    if event.reason != EndReason.FINISHED or len(epochs) != EPOCHS:
         raise RuntimeError(f"{run}: {event.message}")
     return [
         {

@@ -12,7 +12,7 @@ from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.validate import checked
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import Bracket, HyperBand, brackets_of, successive_halving
-from trimtab.tuning.space import Space
+from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.study import Study
 
 SHARED_MEMORY = Path("/dev/shm")
@@ -29,7 +29,7 @@ def ours(settings: str = "") -> Callable[[Trainer, int], None]:
             brackets = successive_halving(trainer.task.levels, reduction, trials)
         memory = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
         with tempfile.TemporaryDirectory(dir=memory) as folder:
-            space = Space(_tuning(trainer))
+            space = SearchSpace(_tuning(trainer))
             algorithm = given.get("algorithm", "tpe")
             study = Study(Path(folder) / "journal", "trials", space, list(Kind), algorithm, seed)
             while True:

@@ -34,7 +34,7 @@ from trimtab.config import Configurations
 from trimtab.config.groups.tuning import Kind
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import HyperBand, brackets_of
-from trimtab.tuning.space import Space
+from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.study import Study
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +54,7 @@ def main() -> None:
     searches = [whole_search(seed) for seed in seeds]
     tuning = Configurations(ROOT / "conf").option("workload", "lenet5_train").tuning
     assert tuning is not None
-    space, rows = Space(tuning), []
+    space, rows = SearchSpace(tuning), []
     for algorithm in ("random", "tpe"):
         for earlier in EARLIER:
             with tempfile.TemporaryDirectory() as folder:
@@ -82,7 +82,7 @@ def whole_search(seed: int) -> dict[str, Any]:
     return row
 
 
-def measured(folder: Path, space: Space, algorithm: str, earlier: int) -> dict[str, object]:
+def measured(folder: Path, space: SearchSpace, algorithm: str, earlier: int) -> dict[str, object]:
     """Return what each step takes, in s, when the journal holds `earlier` trials."""
 
     def opened() -> Study:
@@ -126,7 +126,7 @@ def fill(study: Study, trials: int) -> None:
         scores = {Budget(1): number % 7 / 7.0}
         if number % 3 == 0:
             scores[Budget(3)] = number % 5 / 5.0
-        with journal.turn():
+        with journal.lock():
             journal.add(study._drawn(memory, {}), study.space.distributions, {"jobs": [[0, 0]]})
             journal.add_scores(number, scores)
 

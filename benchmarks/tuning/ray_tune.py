@@ -30,14 +30,14 @@ from ray.tune.search.basic_variant import BasicVariantGenerator
 
 from trimtab.config.compose import Configurations
 from trimtab.config.groups.objective import Objective
-from trimtab.config.groups.tuning import Epochs, Kind, Tuning
+from trimtab.config.groups.tuning import EpochRange, Kind, Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.config.parameter import Parameter
 from trimtab.profiling.profile import model_of
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
 from trimtab.tuning.score import Failure, Score
-from trimtab.tuning.trials.events import Ended, EpochEnd
+from trimtab.tuning.trials.events import EpochEnd, TrialEnded
 from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.tuning.tune import Request, tune
@@ -131,7 +131,7 @@ class RayTrial(ray_tune.Trainable):  # type: ignore[misc]
         """End the process in order and keep its folder."""
         if self._process is not None:
             self._process.stop()
-            while not isinstance(self._process.next_event(), Ended):
+            while not isinstance(self._process.next_event(), TrialEnded):
                 pass
             self._process, self._resumes = None, True
         shutil.copytree(self._folder, Path(checkpoint_dir) / "trial")
@@ -243,7 +243,7 @@ def main() -> None:
         workload: Workload = config.option("workload", name)
         assert workload.tuning is not None
         if given.epochs:
-            epochs = Epochs(least=given.epochs[0], most=given.epochs[1])
+            epochs = EpochRange(least=given.epochs[0], most=given.epochs[1])
             workload = replace(workload, tuning=replace(workload.tuning, epochs=epochs))
         hardware = model_of(config.option("hardware", "this_machine"))
         objectives = {

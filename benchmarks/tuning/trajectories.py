@@ -32,11 +32,11 @@ from priority import NICENESS, prefer
 
 from trimtab.config import Configurations
 from trimtab.config.groups.tuning import Kind
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 from trimtab.tuning.fidelity import Budget, BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
 from trimtab.tuning.samplers import sampler
-from trimtab.tuning.space import Space, suggested
+from trimtab.tuning.space import SearchSpace, suggested
 from trimtab.workloads import lenet5
 from trimtab.workloads.common.classification import evaluate, labelled, scaled
 from trimtab.workloads.data import Samples, Split, digits, mnist
@@ -86,7 +86,7 @@ def main() -> None:
         rows += list(paths(number, drawn(number), samples, given.workload))
         print(f"{number} {time.monotonic() - began:.0f} s {rows[-1]}", flush=True)
     table = pd.concat([earlier, pd.DataFrame(rows, columns=list(SCHEMA))])
-    with whole_file(TABLE) as temporary:
+    with atomic_write(TABLE) as temporary:
         table.to_csv(temporary, index=False)
     described = {
         "columns": SCHEMA,
@@ -108,7 +108,7 @@ def load_others(workload: str) -> pd.DataFrame:
 def drawn(number: int) -> dict[str, Any]:
     """Return a configuration of the space of `lenet5_train`, drawn at random."""
     tuning = Configurations(ROOT / "conf").option("workload", "lenet5_train").tuning
-    space = Space(tuning, [Kind.MODEL, Kind.TRAINING])
+    space = SearchSpace(tuning, [Kind.MODEL, Kind.TRAINING])
     trial = optuna.create_study(sampler=sampler("random", 0, number)).ask()
     full = space.configuration(lambda name: suggested(trial, name, space.distributions[name]), {})
     return {name.partition(".")[2]: value for name, value in full.items()}

@@ -16,7 +16,7 @@ from typing import Any
 
 from trimtab.errors import UserError
 from trimtab.files import remove_partial
-from trimtab.locks import holding
+from trimtab.locks import file_lock
 from trimtab.profiling.meters.processes import children_of
 
 _SNAKEMAKE, _RESULTS = ".snakemake", "results"
@@ -71,7 +71,7 @@ def no_experiment_at(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _alone_in(checkout: Path) -> Iterator[None]:
-    with holding(checkout / _LOCK, f"{checkout}: an experiment is at work in it"):
+    with file_lock(checkout / _LOCK, f"{checkout}: an experiment is at work in it"):
         yield
 
 

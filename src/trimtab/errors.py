@@ -34,7 +34,7 @@ class Stopped(BaseException):
         self.exit_code = 128 + number
 
 
-def visible(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     """Return a text as a terminal or a page may show it: what would steer it stands there in words.
 
     Characters that cannot be seen, control and bidirectional ones among them, become `\\x1b` or
@@ -54,7 +54,7 @@ def _seen(character: str) -> str:
     return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
 
 
-def in_words(error: BaseException) -> str | None:
+def format_error(error: BaseException) -> str | None:
     """Return what an error of ours says, or what the system refused, as a terminal may show it.
 
     A package that belongs to a part which is not installed is told with how to install it.
@@ -62,10 +62,12 @@ def in_words(error: BaseException) -> str | None:
     when there is no more memory or no other process to be had. Of any other error there is None.
     """
     if isinstance(error, TrimtabError):
-        return visible(str(error))
+        return escape_control_characters(str(error))
     if isinstance(error, OSError):
         where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-        return visible(f"{where}{os.strerror(error.errno) if error.errno else error}")
+        return escape_control_characters(
+            f"{where}{os.strerror(error.errno) if error.errno else error}"
+        )
     if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error)) is not None:
         return f"{error.name} is not installed; this needs: {how_to_add(extra)}"
     # Of Python, Arrow and zstd, which have errors of their own.
@@ -98,7 +100,7 @@ def exit_on_error() -> Iterator[None]:
         print(stopped, file=sys.stderr)
         sys.exit(stopped.exit_code)
     except Exception as error:
-        if (words := in_words(error)) is None:
+        if (words := format_error(error)) is None:
             raise
         print(f"error: {words}", file=sys.stderr)
         sys.exit(exit_code_of(error))

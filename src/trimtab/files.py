@@ -124,7 +124,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def whole_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
+def atomic_write(path: Path, mode: int = 0o644) -> Iterator[Path]:
     """Yield a temporary path beside `path` that takes its name when the block ends well.
 
     When the block raises, the temporary file is removed and `path` is as it was. `mode` is
@@ -146,7 +146,7 @@ def whole_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file as `whole_file` does, for many small ones: it is opened once."""
+    """Write a file as `atomic_write` does, for many small ones: it is opened once."""
     try:
         descriptor, name = tempfile.mkstemp(_PARTIAL, _TEMPORARY, path.parent)
     except FileNotFoundError:
@@ -164,7 +164,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 def write_json(path: Path, document: Any) -> None:
     """Write `document` as readable JSON with a stable order of keys."""
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
 
 

@@ -30,19 +30,19 @@ _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM}  # or a 
 
 
 @contextmanager
-def writing_in(folder: Path) -> Iterator[None]:
+def folder_lock(folder: Path) -> Iterator[None]:
     """Be the only one that writes in `folder`, or reads what must be whole, while the block runs.
 
     The folder is made; what a killed holder left half done in it is removed. Raises UserError that
     names the holder where there is one, and where `folder` is none or has no locks.
     """
-    with holding(folder / LOCK, f"{folder}: another trimtab is at work in it"):
+    with file_lock(folder / LOCK, f"{folder}: another trimtab is at work in it"):
         remove_partial(folder)
         yield
 
 
 @contextmanager
-def holding(
+def file_lock(
     path: Path, said: str, patience_s: float = _PATIENCE_S, *, stays: bool = False
 ) -> Iterator[None]:
     """Hold the lock `path` while the block runs; folders above it are made.

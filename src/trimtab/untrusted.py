@@ -117,7 +117,7 @@ def is_plain_path(text: object) -> bool:
         return False
 
 
-def make_way(path: Path) -> None:
+def remove_existing(path: Path) -> None:
     """Remove what is at `path`, whatever it is; the target of a link stays.
 
     Raises TrimtabError where it cannot be removed.
@@ -133,13 +133,13 @@ def make_way(path: Path) -> None:
 
 def new_folder(path: Path) -> None:
     """Make `path` an empty folder, whatever was there before."""
-    make_way(path)
+    remove_existing(path)
     path.mkdir(parents=True)
 
 
 def new_file(path: Path) -> FileIO:
     """Open a new file at `path` for writing, without a buffer, whatever was there before."""
-    make_way(path)
+    remove_existing(path)
     return open(path, "xb", buffering=0)
 
 

@@ -25,7 +25,7 @@ from targets import configuration, documents, roots, traces  # noqa: E402
 from trimtab.binaries.elf.reader import read_elf  # noqa: E402
 from trimtab.binaries.gpu.fatbin import find_gpu_code  # noqa: E402
 from trimtab.binaries.rewriting.spans import SpanReason  # noqa: E402
-from trimtab.debloating.file_index.layout import Entry, EntryKind  # noqa: E402
+from trimtab.debloating.file_index.layout import EntryKind, IndexEntry  # noqa: E402
 from trimtab.debloating.file_index.writing import index_of  # noqa: E402
 
 C_SOURCE = """
@@ -240,11 +240,15 @@ def record_seeds() -> None:
 
 def index_seeds() -> None:
     entries = [
-        Entry("bin/tool", EntryKind.KEPT_PROGRAM, needs=("lib/liba.so.1", "lib/liba.so")),
-        Entry("lib", EntryKind.FOLDER, 0o755, modified_ns=10**18),
-        Entry("lib/liba.so", EntryKind.LINK, 0o777, target="liba.so.1"),
-        Entry("lib/liba.so.1", EntryKind.REGULAR, 0o644, size_bytes=9, names=("lib/other", "x")),
-        Entry("lib/other", EntryKind.REGULAR, 0o644, size_bytes=9, names=("lib/liba.so.1", "x")),
+        IndexEntry("bin/tool", EntryKind.KEPT_PROGRAM, needs=("lib/liba.so.1", "lib/liba.so")),
+        IndexEntry("lib", EntryKind.FOLDER, 0o755, modified_ns=10**18),
+        IndexEntry("lib/liba.so", EntryKind.LINK, 0o777, target="liba.so.1"),
+        IndexEntry(
+            "lib/liba.so.1", EntryKind.REGULAR, 0o644, size_bytes=9, names=("lib/other", "x")
+        ),
+        IndexEntry(
+            "lib/other", EntryKind.REGULAR, 0o644, size_bytes=9, names=("lib/liba.so.1", "x")
+        ),
     ]
     save("file_index", "empty", b"\x00" + index_of([], 0, "/env", []))
     for name, right in (("strict", 0), ("made_right", 3)):

@@ -14,14 +14,14 @@ import pytest
 from trimtab import locks
 from trimtab.errors import UserError
 from trimtab.files import new_folder_beside
-from trimtab.locks import LOCK, writing_in
+from trimtab.locks import LOCK, folder_lock
 
 HOLDER = """
 import os, signal, sys
 from pathlib import Path
 from trimtab.files import new_folder_beside
-from trimtab.locks import writing_in
-with writing_in(Path(sys.argv[1])):
+from trimtab.locks import folder_lock
+with folder_lock(Path(sys.argv[1])):
     new_folder_beside(Path(sys.argv[1], "env")).joinpath("half").touch()
     print(flush=True)
     sys.stdin.read()
@@ -41,14 +41,14 @@ def test_the_second_hears_of_the_first_whose_end_by_sigkill_frees_it(
     ) as holder:
         assert holder.stdout is not None and holder.stdout.readline()
         before = sorted(tmp_path.iterdir())
-        with pytest.raises(UserError) as refused, writing_in(tmp_path):
+        with pytest.raises(UserError) as refused, folder_lock(tmp_path):
             pass
         assert f"process {holder.pid}, since 2" in str(refused.value)
         assert f"`kill {holder.pid}`" in str(refused.value) and "\n" not in str(refused.value)
         assert refused.value.exit_code == 2
         assert sorted(tmp_path.iterdir()) == before and len(before) == 2
         holder.send_signal(signal.SIGKILL)
-    with writing_in(tmp_path):
+    with folder_lock(tmp_path):
         assert [path.name for path in tmp_path.iterdir()] == [LOCK]  # what was half done is gone
     assert list(tmp_path.iterdir()) == []
 
@@ -66,10 +66,10 @@ def test_who_holds_it(tmp_path: Path, impatient: None, text: str, told: str) -> 
     path.write_text(text)
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(UserError, match=told) as refused, writing_in(tmp_path):
+        with pytest.raises(UserError, match=told) as refused, folder_lock(tmp_path):
             pass
     assert "\x1b" not in str(refused.value)
-    with writing_in(tmp_path):  # a file that is left behind locks nothing
+    with folder_lock(tmp_path):  # a file that is left behind locks nothing
         assert path.read_text().startswith(f"process {os.getpid()} on ")
 
 
@@ -77,7 +77,7 @@ def test_who_holds_it(tmp_path: Path, impatient: None, text: str, told: str) -> 
 def test_what_is_no_lock_is_named(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / LOCK)
     named = pytest.raises(UserError, match=rf"{LOCK}: not a file of trimtab's")
-    with named, writing_in(tmp_path):
+    with named, folder_lock(tmp_path):
         pass
     assert not (tmp_path / "outside").exists()
 
@@ -89,7 +89,7 @@ def test_a_file_system_without_locks_is_named(
         raise OSError(locks.errno.ENOLCK, "")
 
     monkeypatch.setattr(fcntl, "flock", no_locks)
-    with pytest.raises(UserError, match="without locks"), writing_in(tmp_path):
+    with pytest.raises(UserError, match="without locks"), folder_lock(tmp_path):
         pass
 
 
@@ -98,7 +98,7 @@ def test_no_two_at_once_though_the_file_goes_and_comes(tmp_path: Path) -> None:
     number.write_text("0")
 
     def count(_: int) -> None:
-        with writing_in(tmp_path):
+        with folder_lock(tmp_path):
             known = int(number.read_text())
             os.sched_yield()
             number.write_text(str(known + 1))
@@ -109,9 +109,9 @@ def test_no_two_at_once_though_the_file_goes_and_comes(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_which_nothing_was_written_goes_again(tmp_path: Path) -> None:
-    with pytest.raises(UserError), writing_in(tmp_path / "new"):
+    with pytest.raises(UserError), folder_lock(tmp_path / "new"):
         raise UserError("")
-    with writing_in(tmp_path / "other"):
+    with folder_lock(tmp_path / "other"):
         (tmp_path / "other/file").touch()
     assert [path.name for path in tmp_path.rglob("*")] == ["other", "file"]
 

@@ -14,7 +14,7 @@ def source(tmp_path: Path) -> Path:
         "trimtab/b.py": "def f():\n  from trimtab.c import inner\n  from trimtab import d, nope\n",
         "trimtab/c/__init__.py": "",
         "trimtab/c/inner.py": "from trimtab.a import x\n",  # a circle
-        "trimtab/d.py": "from trimtab.config.root import Root\n",
+        "trimtab/d.py": "from trimtab.config.root import RootConfig\n",
         "trimtab/unused.py": "import trimtab.a\n",
         "trimtab/config/__init__.py": "",
         "trimtab/config/root.py": "import trimtab.unused\n",

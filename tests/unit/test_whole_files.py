@@ -12,12 +12,12 @@ import pytest
 
 from trimtab import files
 from trimtab.files import (
+    atomic_write,
     new_folder_beside,
     read_json,
     remove_tree,
     replace_folder,
     sha256_of,
-    whole_file,
     write_json,
     write_whole,
 )
@@ -26,7 +26,7 @@ from trimtab.files import (
 def test_a_block_that_raises_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     write_json(path, {"old": True})
-    with pytest.raises(RuntimeError), whole_file(path) as temporary:
+    with pytest.raises(RuntimeError), atomic_write(path) as temporary:
         temporary.write_text("half")
         raise RuntimeError
     assert read_json(path) == {"old": True}
@@ -37,8 +37,8 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     write_json(path, {"old": True})
     code = (
-        "import os, signal, sys; from pathlib import Path; from trimtab.files import whole_file\n"
-        "with whole_file(Path(sys.argv[1])) as t:\n"
+        "import os, signal, sys; from pathlib import Path; from trimtab.files import atomic_write\n"
+        "with atomic_write(Path(sys.argv[1])) as t:\n"
         "    t.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", code, path])
@@ -48,7 +48,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
 
 def test_permissions_and_folders(tmp_path: Path) -> None:
     path = tmp_path / "a/b/run"
-    with whole_file(path, 0o755) as temporary:
+    with atomic_write(path, 0o755) as temporary:
         temporary.write_text("#!/bin/sh\n")
     assert os.access(path, os.X_OK) and path.stat().st_mode & 0o777 == 0o755
 

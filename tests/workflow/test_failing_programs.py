@@ -14,7 +14,7 @@ import markupsafe
 import pytest
 from many_commands import Command, many_commands
 
-from trimtab.config.groups.workload import Server, Workload
+from trimtab.config.groups.workload import ServerConfig, Workload
 from trimtab.config.root import Profiling
 from trimtab.errors import UserError
 from trimtab.files import read_json, write_json
@@ -287,7 +287,7 @@ def test_a_workload_of_yaml(
     )  # fmt: skip
     mine = Workload(
         "mine", ["python", "-c", code], python=sys.executable, workdir=str(tmp_path),
-        server=Server(**server), timeout_s=2.0,  # type: ignore[arg-type]
+        server=ServerConfig(**server), timeout_s=2.0,  # type: ignore[arg-type]
     )  # fmt: skip
     with pytest.raises(UserError, match=words):
         profile_workload(mine, here, Profiling(repeats=3), tmp_path / "results")

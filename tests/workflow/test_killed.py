@@ -33,9 +33,9 @@ rule job:
 JOB = """
 import sys, time
 from pathlib import Path
-from trimtab.locks import writing_in
+from trimtab.locks import folder_lock
 from trimtab.supervision import supervised
-with supervised(), writing_in(Path("results")):
+with supervised(), folder_lock(Path("results")):
     if Path("begun").exists():
         begun = open("begun", "w")
         begun.write("begun")

@@ -12,7 +12,7 @@ import pytest
 from machine_root import root_of_programs
 from real_engine import address, import_root, needs_engine, running_engine
 
-from trimtab.images.engine import Engine
+from trimtab.images.engine import ContainerEngine
 
 TRIMTAB = Path(sys.executable).parent / "trimtab"
 PROGRAM = """
@@ -75,7 +75,7 @@ def trimtab(folder: Path, *words: str, **variables: str) -> subprocess.Completed
 @needs_engine
 def test_an_image_of_an_engine(real: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", address(real))
-    with Engine.connect() as engine:
+    with ContainerEngine.connect() as engine:
         before, as_it_was = engine.inspect("demo:1"), engine.run("demo:1")
         assert json.loads(as_it_was.output)["arguments"] == ["first"]
         words = ("--runs", "1", "--settle", "1", "--fallback")
@@ -109,7 +109,7 @@ def test_what_is_missed_comes_back_in_the_engine(
     assert not list((tmp_path / "trimtab_workspace/env/opt/python").rglob("fractions.py"))
     missing = ["third", "fractions"]
     store = {tmp_path / "trimtab_workspace/store": "/trimtab/store"}
-    with Engine.connect() as engine:
+    with ContainerEngine.connect() as engine:
         original, without = (engine.run(name, missing) for name in ("demo:1", "demo:slim"))
         assert engine.run("demo:slim", missing, folders=store) == original
         assert "1/2" in json.loads(original.output)["rest"]

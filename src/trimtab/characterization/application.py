@@ -13,7 +13,7 @@ from trimtab.characterization.data import DataSet, load
 from trimtab.characterization.methods import distributed, mllib
 from trimtab.characterization.methods.base import FittedModel, Training
 from trimtab.characterization.platform import Values
-from trimtab.config.groups.learning.characterization import Price
+from trimtab.config.groups.learning.characterization import PriceModel
 from trimtab.config.groups.learning.workload import LearningTask, LearningWorkload
 from trimtab.spark.session import Session
 from trimtab.spark.task_metrics import sum_tasks
@@ -31,7 +31,7 @@ _MEASURES = {
 class Application:
     """The workloads of one session; each data set is handed to Spark once, and kept in memory."""
 
-    def __init__(self, session: Session, platform: Values, price: Price) -> None:
+    def __init__(self, session: Session, platform: Values, price: PriceModel) -> None:
         from pyspark.sql import SparkSession
 
         self._session, self._price = session, price
@@ -122,7 +122,7 @@ def _quality(task: LearningTask, model: FittedModel, held_out: DataFrame) -> flo
     return float(evaluator.evaluate(predicted))
 
 
-def price_usd(price: Price, train_s: float, cores: int, sent_bytes: int) -> float:
+def price_usd(price: PriceModel, train_s: float, cores: int, sent_bytes: int) -> float:
     """Return what a training on `cores` is charged: its part of instances' hours, and its bytes."""
     hours = train_s / 3600 * cores / price.instance_cores
     return hours * price.usd_per_hour + sent_bytes / 1e9 * price.usd_per_gb

@@ -14,8 +14,16 @@ import pyarrow as pa
 
 from trimtab.characterization.infrastructure import CpuTime, RunMeter, marked_processes
 from trimtab.characterization.joint import joint_runs
-from trimtab.characterization.journal import Journal
-from trimtab.characterization.plan import Cost, Run, SessionKey, Space, cost, key_of, ordered
+from trimtab.characterization.journal import CharacterizationJournal
+from trimtab.characterization.plan import (
+    CharacterizationSpace,
+    RemainingTime,
+    Run,
+    SessionKey,
+    cost,
+    key_of,
+    ordered,
+)
 from trimtab.characterization.platform import slots
 from trimtab.characterization.session_process import (
     SessionEndedError,
@@ -24,7 +32,7 @@ from trimtab.characterization.session_process import (
 )
 from trimtab.config.groups.learning.characterization import OWN_MASTERS
 from trimtab.config.stages import CharacterizeStage
-from trimtab.locks import writing_in
+from trimtab.locks import folder_lock
 from trimtab.profiling.meters.machine import machine_meters
 from trimtab.profiling.meters.processes import RunProcesses
 from trimtab.profiling.profile import model_of
@@ -45,9 +53,9 @@ def characterize(stage: CharacterizeStage, destination: Path, tell: Tell) -> Non
     does not start.
     """
     use_spark()
-    with writing_in(destination), TemporaryDirectory(prefix="trimtab-") as folder:
-        journal = Journal(destination / "journal.jsonl", stage)
-        space = Space(stage.characterization, stage.workloads)
+    with folder_lock(destination), TemporaryDirectory(prefix="trimtab-") as folder:
+        journal = CharacterizationJournal(destination / "journal.jsonl", stage)
+        space = CharacterizationSpace(stage.characterization, stage.workloads)
         defaults, varied = space.defaults(), space.one_at_a_time()
         with ExitStack() as ending:
             processes = ending.enter_context(marked_processes())
@@ -77,7 +85,7 @@ def _master(stage: CharacterizeStage, folder: Path) -> Iterator[str | None]:
     if asked.master == "local":
         yield None
     elif asked.master == "standalone":
-        space = Space(asked, stage.workloads)
+        space = CharacterizationSpace(asked, stage.workloads)
         every = [run.platform for run in [*space.defaults(), *space.one_at_a_time()]]
         levels = {name: [each[name] for each in every] for name in every[0]}
         executors, cores = max(levels["executors"]), max(levels["cores"])
@@ -106,7 +114,7 @@ class _Runner:
     """
 
     stage: CharacterizeStage
-    journal: Journal
+    journal: CharacterizationJournal
     folder: Path
     processes: RunProcesses
     master: str | None
@@ -123,7 +131,7 @@ class _Runner:
     def _running(self) -> SessionKey | None:
         return self._session.key if self._session else None
 
-    def cost(self, runs: Iterable[Run]) -> Cost:
+    def cost(self, runs: Iterable[Run]) -> RemainingTime:
         """Return what those of `runs` that are not finished will take."""
         start_s = sum(self.starts_s) / len(self.starts_s) if self.starts_s else 0.0
         warm_up_runs = self.stage.characterization.warm_up_runs

@@ -6,7 +6,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from trimtab.characterization.carried import Floats, Records, carried, of_samples
+from trimtab.characterization.packaged_data_sets import (
+    DataRecords,
+    Floats,
+    of_samples,
+    packaged_data_sets,
+)
 from trimtab.config.groups.learning.workload import DataFormat, LearningTask, LearningWorkload
 from trimtab.errors import UserError
 from trimtab.workloads.data import InputError, mnist
@@ -64,18 +69,18 @@ def load(workload: LearningWorkload) -> DataSet:
     return DataSet(source, features, labels, held_out, classes)
 
 
-def _read(workload: LearningWorkload) -> Records:
+def _read(workload: LearningWorkload) -> DataRecords:
     if workload.location is None:
-        return carried(workload.data)
+        return packaged_data_sets(workload.data)
     path = Path(workload.location)
     try:
         match workload.format:
             case DataFormat.IDX:
                 return of_samples(mnist.load(path))
             case DataFormat.LIBSVM:
-                return Records(str(path), *_of_libsvm(path))
+                return DataRecords(str(path), *_of_libsvm(path))
             case DataFormat.CSV:
-                return Records(str(path), *_of_csv(path, workload.label_column))
+                return DataRecords(str(path), *_of_csv(path, workload.label_column))
     except (InputError, OSError) as error:
         raise UserError(f"{path}: {error}") from None
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trimtab.errors import UserError
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 
 # A line of an ARFF file with a text and a class of two: 'It\'s a text\n',0
 _LINE = re.compile(r"'(.*)',([01])")
@@ -25,7 +25,7 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 @dataclass(frozen=True)
-class Frame:
+class RDataFrame:
     """A data frame of R: its `name` in a `library` of a `package`, and the column `label`."""
 
     package: str
@@ -35,9 +35,9 @@ class Frame:
 
 
 FRAMES = {
-    "letter_recognition": Frame("r-cran-mlbench", "mlbench", "LetterRecognition", "lettr"),
-    "shuttle": Frame("r-cran-mlbench", "mlbench", "Shuttle", "Class"),
-    "spam": Frame("r-cran-kernlab", "kernlab", "spam", "type"),
+    "letter_recognition": RDataFrame("r-cran-mlbench", "mlbench", "LetterRecognition", "lettr"),
+    "shuttle": RDataFrame("r-cran-mlbench", "mlbench", "Shuttle", "Class"),
+    "spam": RDataFrame("r-cran-kernlab", "kernlab", "spam", "type"),
 }
 # Training and test part, in this order.
 TEXTS = {"reuters_grain": ("weka", ("ReutersGrain-train.arff", "ReutersGrain-test.arff"))}
@@ -63,7 +63,7 @@ def convert(root: Path, destination: Path) -> None:
         _write(destination / f"{name}.parquet", pd.concat(texts, ignore_index=True), source)
 
 
-def _of_r(path: Path, frame: Frame) -> pd.DataFrame:
+def _of_r(path: Path, frame: RDataFrame) -> pd.DataFrame:
     """Return a data frame of R as numbers; classes are numbered in the order of their levels."""
     if not path.is_file():
         raise UserError(f"{path}: missing; expected the data of Debian's {frame.package}")
@@ -115,5 +115,5 @@ def _version(root: Path, package: str) -> str:
 
 def _write(path: Path, frame: pd.DataFrame, source: str) -> None:
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         pq.write_table(table.replace_schema_metadata({"source": source}), temporary)

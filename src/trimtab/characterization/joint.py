@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from trimtab.characterization.plan import Row, Run, Space
+from trimtab.characterization.plan import CharacterizationSpace, Row, Run
 from trimtab.config.groups.learning.workload import LearningWorkload
 from trimtab.records.characterization.impact import Impact, impacts
 from trimtab.records.tables import CHARACTERIZATION_RUNS
@@ -23,7 +23,7 @@ _METRICS = {"platform": ("train_s", "inference_records_per_s"), "hyper": ("quali
 Levels = Mapping[str, Sequence[Any]]  # of parameters, by name, the defaults first
 
 
-def joint_runs(space: Space, done: Sequence[Row], settings: int) -> list[Run]:
+def joint_runs(space: CharacterizationSpace, done: Sequence[Row], settings: int) -> list[Run]:
     """Return the runs of all workloads in which parameters that matter are varied together.
 
     `done` are the rows of the runs with one parameter varied. Of each strategy there are `settings`

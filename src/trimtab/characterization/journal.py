@@ -12,7 +12,7 @@ from trimtab.records.tables import CHARACTERIZATION_RUNS
 _OF_NO_RUN = ("name", "workloads", "platform", "hyperparameters", "repeats", "joint_settings")
 
 
-class Journal(RowJournal):
+class CharacterizationJournal(RowJournal):
     """The rows of finished runs in a file; rows of another engine or other data are passed over."""
 
     def __init__(self, path: Path, stage: CharacterizeStage) -> None:

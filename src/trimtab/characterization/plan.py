@@ -50,7 +50,7 @@ def key_of(row: Row) -> Key:
     return row["workload"], row["phase"], row["settings"], row["repeat"]
 
 
-class Space:
+class CharacterizationSpace:
     """The levels of all parameters of a characterization, and the runs that try them."""
 
     def __init__(self, asked: Characterization, workloads: Sequence[LearningWorkload]) -> None:
@@ -118,7 +118,7 @@ def sessions(runs: Iterable[Run], running: SessionKey | None = None) -> int:
 
 
 @dataclass(frozen=True)
-class Cost:
+class RemainingTime:
     """What runs that are still to come will take.
 
     `predicted_s` is None until each workload has run with the defaults, well or not: each run is
@@ -142,7 +142,7 @@ def cost(
     warm_up_runs: int,
     start_s: float,
     running: SessionKey | None = None,
-) -> Cost:
+) -> RemainingTime:
     """Return what `runs`, in their order, will take; a session starts in `start_s`.
 
     The one that is running has warmed up.
@@ -153,12 +153,12 @@ def cost(
             walls.setdefault(row["workload"], []).append(row["wall_s"])
     number = sessions(runs, running)
     if any(run.workload.name not in walls for run in runs):
-        return Cost(len(runs), number, None)
+        return RemainingTime(len(runs), number, None)
     mean_s = {name: sum(each) / len(each) for name, each in walls.items()}
     warm_ups = {(run.session, run.workload.name) for run in runs if run.session != running}
     predicted_s = sum(mean_s[run.workload.name] for run in runs)
     predicted_s += warm_up_runs * sum(mean_s[name] for _, name in warm_ups)
-    return Cost(len(runs), number, predicted_s + number * start_s)
+    return RemainingTime(len(runs), number, predicted_s + number * start_s)
 
 
 def _firsts(levels: Mapping[str, Sequence[Any]]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ import psutil
 from trimtab.characterization.infrastructure import RunMeter
 from trimtab.characterization.plan import Run
 from trimtab.characterization.platform import Values, slots, spark_settings
-from trimtab.config.groups.learning.characterization import Price
+from trimtab.config.groups.learning.characterization import PriceModel
 from trimtab.errors import TrimtabError
 
 _START_S = 600.0
@@ -77,7 +77,7 @@ class SparkProcess:
 
 @contextmanager
 def spark_process(
-    folder: Path, master: str | None, platform: Values, price: Price
+    folder: Path, master: str | None, platform: Values, price: PriceModel
 ) -> Iterator[SparkProcess]:
     """Start a session on `master`, None for one process, that keeps its files in `folder`.
 

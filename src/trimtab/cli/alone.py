@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ParamSpec
 
 from trimtab.checkout import no_experiment_at
-from trimtab.locks import writing_in
+from trimtab.locks import folder_lock
 
 Given = ParamSpec("Given")
 
@@ -23,7 +23,7 @@ def alone_in(option: str) -> Callable[[Callable[Given, None]], Callable[Given, N
         def run(*arguments: Given.args, **named: Given.kwargs) -> None:
             folder = named[option]
             assert isinstance(folder, Path)
-            with no_experiment_at(folder), writing_in(folder):
+            with no_experiment_at(folder), folder_lock(folder):
                 command(*arguments, **named)
 
         return run

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from trimtab.cli.documents import TracedProgram
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 
 MARK = "workspace.txt"
 _TEXT = (
@@ -31,7 +31,7 @@ def claim(folder: Path) -> None:
                 " trimtab replaces and removes what is in its workspace: name a new folder with"
                 " --workspace"
             )
-    with whole_file(folder / MARK) as temporary:
+    with atomic_write(folder / MARK) as temporary:
         temporary.write_text(_TEXT)
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from trimtab.binaries.rewriting.companion import linker_is_sound
-from trimtab.cli.speaking.speaker import speaker
+from trimtab.binaries.rewriting.dt_auxiliary import linker_is_sound
+from trimtab.cli.output.console import speaker
 from trimtab.images.sif.squashfs import missing_programs
 from trimtab.installation import how_to_add
 from trimtab.places import IS_CHECKOUT, NATIVE, OPTIONAL_PARTS

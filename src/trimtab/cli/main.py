@@ -6,10 +6,10 @@ import sys
 
 from rich.text import Text
 
+from trimtab.cli.output.console import speaker
+from trimtab.cli.output.terminal import prints_any_name
 from trimtab.cli.overview import GROUPS, VERBS, overview
-from trimtab.cli.speaking.speaker import speaker
-from trimtab.cli.speaking.terminal import prints_any_name
-from trimtab.errors import Stopped, check_working_folder, exit_code_of, in_words
+from trimtab.errors import Stopped, check_working_folder, exit_code_of, format_error
 from trimtab.native import survive_truncation
 from trimtab.supervision import supervise
 
@@ -28,7 +28,7 @@ def main() -> None:
         speaker.problems.print(str(stopped), soft_wrap=True)
         sys.exit(stopped.exit_code)
     except Exception as error:
-        if (words := in_words(error)) is None:
+        if (words := format_error(error)) is None:
             raise
         speaker.problems.print(Text("error:", "bold red"), words, soft_wrap=True)
         sys.exit(exit_code_of(error))

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trimtab.cli.speaking.verbs import Verbs
+from trimtab.cli.output.command_group import CommandGroup
 
 # The first paragraph of each verb's own help.
 VERBS = {
@@ -58,7 +58,7 @@ def options_of_all(
 
 def overview() -> typer.Typer:
     """Return the command line with the names of its verbs, and their help's first lines."""
-    app = Verbs(**GIVEN_ALWAYS, rich_markup_mode=None)  # rich's takes as long as all else
+    app = CommandGroup(**GIVEN_ALWAYS, rich_markup_mode=None)  # rich's takes as long as all else
     app.callback()(options_of_all)
     for name, said in {**VERBS, **GROUPS}.items():
         app.command(name, help=said, short_help=said)(lambda: None)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from trimtab.config.fields import MistakeError
-from trimtab.config.groups.output import Comparison
+from trimtab.config.groups.output import OutputComparison
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.validate import checked
 from trimtab.errors import UserError
@@ -49,7 +49,7 @@ Output = Annotated[
     ),
 ]
 Compare = Annotated[
-    Comparison | None,
+    OutputComparison | None,
     typer.Option(
         help="How the output is compared; by default the strictest way that two runs pass.",
         rich_help_panel=_PANEL,
@@ -121,7 +121,7 @@ class ProgramOptions:
     python: Path | None = None
     target: TargetConfig | None = None
     output: Path | None = None
-    compare: Comparison | None = None
+    compare: OutputComparison | None = None
     relative_tolerance: float = 0.0
     absolute_tolerance: float = 0.0
     compare_command: str | None = None
@@ -134,14 +134,14 @@ class ProgramOptions:
     user: str | None = None
 
     @property
-    def comparison(self) -> Comparison | None:
+    def comparison(self) -> OutputComparison | None:
         """How the output is to be compared, or None where nothing says so."""
         if self.compare is not None:
             return self.compare
         if self.compare_command is not None:
-            return Comparison.COMMAND
+            return OutputComparison.COMMAND
         if self.relative_tolerance or self.absolute_tolerance:
-            return Comparison.NUMERIC_FILE if self.output else Comparison.NUMERIC_STDOUT
+            return OutputComparison.NUMERIC_FILE if self.output else OutputComparison.NUMERIC_STDOUT
         return None
 
     def workload(self, command: list[str], python: Path | None) -> Workload:
@@ -151,7 +151,7 @@ class ProgramOptions:
         """
         target = self.target or TargetConfig()
         output = self.output if target.is_root or not self.output else self.output.absolute()
-        plain = Comparison.DIGEST_FILE if self.output else Comparison.DIGEST_STDOUT
+        plain = OutputComparison.DIGEST_FILE if self.output else OutputComparison.DIGEST_STDOUT
         given = {
             "name": NAME,
             "command": command,

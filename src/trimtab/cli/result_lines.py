@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from trimtab.cli.speaking.speaker import speaker
-from trimtab.cli.summary import removed_files_in, scanners_in_words, summary_of
+from trimtab.cli.output.console import speaker
+from trimtab.cli.summary import format_scanners, removed_files_in, summary_of
 from trimtab.config.groups.debloat import Debloat, Fallback
 from trimtab.debloating.removal import options_of
-from trimtab.errors import visible
-from trimtab.evaluation.outcome.document import Change, EnvironmentOutcome, mb
+from trimtab.errors import escape_control_characters
+from trimtab.evaluation.outcome.document import BytesBeforeAfter, EnvironmentOutcome, mb
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.misses.settling import Settling
@@ -19,14 +19,14 @@ def say_result(folder: Path, settling: Settling) -> None:
     (environment,) = outcome_in(folder).environments
     options = options_of(folder)
     for name, words in result_lines(folder, environment, options, settling):
-        speaker.notes.print(visible(f"{name:<9}{words}"), soft_wrap=True)
+        speaker.notes.print(escape_control_characters(f"{name:<9}{words}"), soft_wrap=True)
     if not speaker.verbose:
         return
     for part in summary_of(folder, settling):
         speaker.notes.print(part, soft_wrap=isinstance(part, str))
     if (removed := removed_files_in(folder)) is not None:
         speaker.notes.print(removed)
-        speaker.notes.print(scanners_in_words(folder, options.package_database), soft_wrap=True)
+        speaker.notes.print(format_scanners(folder, options.package_database), soft_wrap=True)
 
 
 def result_lines(
@@ -40,11 +40,11 @@ def result_lines(
         after += f", compressed {mb(compressed.after_bytes)} MB{_less(compressed)}"
     yield "before", before
     yield "after", after
-    yield "settled", settled_in_words(settling)
+    yield "settled", format_settled(settling)
     yield "needs", _needs(folder, options)
 
 
-def settled_in_words(settling: Settling) -> str:
+def format_settled(settling: Settling) -> str:
     """Return how many of the last runs missed nothing, and what earlier ones missed."""
     if not settling.settled:
         return f"no: {settling.why_not}"
@@ -53,7 +53,7 @@ def settled_in_words(settling: Settling) -> str:
     return f"yes: {clean}" + (f"; {kept:,} missed before, now kept" if kept else "")
 
 
-def _less(change: Change) -> str:
+def _less(change: BytesBeforeAfter) -> str:
     return "" if change.less_pct is None else f" ({-change.less_pct:+.1f} %)"
 
 

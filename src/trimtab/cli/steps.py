@@ -8,13 +8,13 @@ import typer
 from rich.text import Text
 
 from trimtab.cli import program_options, workspace
-from trimtab.cli.speaking.lines import RUNS, Bars
-from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.output.console import speaker
+from trimtab.cli.output.progress_lines import RUNS, ProgressBars
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import Debloat, Old, Remove, remove_of
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
-from trimtab.errors import UserError, visible
+from trimtab.errors import UserError, escape_control_characters
 from trimtab.progress import telling
 from trimtab.records.usage import Usage
 
@@ -48,7 +48,9 @@ def traced(
 
 
 def _note(words: str) -> None:
-    speaker.notes.print(Text("note:", "bold"), Text(visible(words)), soft_wrap=True)
+    speaker.notes.print(
+        Text("note:", "bold"), Text(escape_control_characters(words)), soft_wrap=True
+    )
 
 
 def debloat_options(**given: object) -> Debloat:
@@ -75,7 +77,7 @@ def how_far(
     return {"remove": found}
 
 
-def settling_bar(progress: Bars, clean_runs: int) -> OnTurn:
+def settling_bar(progress: ProgressBars, clean_runs: int) -> OnTurn:
     """Show how many runs in a row missed nothing, once there are any."""
     task = progress.add_task("settling", total=clean_runs, visible=False, unit=RUNS)
 

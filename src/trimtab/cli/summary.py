@@ -7,15 +7,15 @@ from rich.table import Table
 from rich.text import Text
 
 from trimtab.binaries.rewriting.read_back import WRITTEN_WRONGLY
+from trimtab.cli.format_settling import format_settling
 from trimtab.cli.results.environment_table import (
     change_cells,
     environment_table,
-    suggestions_in_words,
+    format_suggestions,
 )
-from trimtab.cli.words import settling_in_words
 from trimtab.config.groups.debloat import PackageDatabase
-from trimtab.errors import visible
-from trimtab.evaluation.outcome.document import Change
+from trimtab.errors import escape_control_characters
+from trimtab.evaluation.outcome.document import BytesBeforeAfter
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.profiling.runs.program import ended
 from trimtab.profiling.runs.root import INIT
@@ -41,15 +41,17 @@ def summary_of(folder: Path, settling: Settling) -> Iterator[Table | str]:
     table = Table("libraries that were loaded, on disk", "before", "after", "less")
     largest = sizes.nlargest(_LARGEST, "disk_before_bytes")
     for library, before, after in largest.itertuples():
-        cells = change_cells(Change(int(before), int(after)))
+        cells = change_cells(BytesBeforeAfter(int(before), int(after)))
         table.add_row(str(library).rpartition("site-packages/")[2], *cells)
     if len(sizes) > _LARGEST:
-        others = Change(*map(int, sizes.sum() - largest.sum()))
+        others = BytesBeforeAfter(*map(int, sizes.sum() - largest.sum()))
         table.add_row(f"{len(sizes) - _LARGEST} smaller ones", *change_cells(others))
     wrongly = [why for why in libraries["reason"] if WRITTEN_WRONGLY in why]
-    table.caption = Text(visible("; ".join([settling_in_words(settling), *wrongly])))
+    table.caption = Text(
+        escape_control_characters("; ".join([format_settling(settling), *wrongly]))
+    )
     yield table
-    yield from suggestions_in_words(environment)
+    yield from format_suggestions(environment)
 
 
 def removed_files_in(folder: Path) -> Table | None:
@@ -64,7 +66,11 @@ def removed_files_in(folder: Path) -> Table | None:
         groups = removed.groupby(column)["size_bytes"].agg(["count", "sum"])
         groups = groups.sort_values("sum", ascending=False, kind="stable")
         for name, number, size_bytes in groups.head(_LARGEST).itertuples():
-            table.add_row(Text(visible(str(name) or of_none)), f"{number:,}", _mb(size_bytes))
+            table.add_row(
+                Text(escape_control_characters(str(name) or of_none)),
+                f"{number:,}",
+                _mb(size_bytes),
+            )
         if len(groups) > _LARGEST:
             number, size_bytes = groups[_LARGEST:].sum()
             table.add_row(f"{len(groups) - _LARGEST} smaller", f"{number:,}", _mb(size_bytes))
@@ -75,7 +81,7 @@ def removed_files_in(folder: Path) -> Table | None:
     table.add_section()
     large = removed[removed["size_bytes"] > LARGE_FILE_BYTES]
     for path, size_bytes in large.nlargest(_LARGEST, "size_bytes")[["path", "size_bytes"]].values:
-        table.add_row(Text(visible(path)), "", _mb(size_bytes))
+        table.add_row(Text(escape_control_characters(path)), "", _mb(size_bytes))
     if len(large) > _LARGEST:
         table.add_row(f"{len(large) - _LARGEST} more above {_mb(LARGE_FILE_BYTES)}", "", "")
     table.add_section()
@@ -88,21 +94,25 @@ def held_out_table(inputs: Sequence[HeldOutInput]) -> Table:
     """Return what each input that was not profiled missed, under each behaviour."""
     table = Table("held-out input", "behaviour", "missed", "ended")
     for held in inputs:
-        words = Text(visible(" ".join(held.command)))
+        words = Text(escape_control_characters(" ".join(held.command)))
         for run in held.runs:
             equal = "with equal output" if run.equal else "with another output"
             if held.own_exit_code is not None:
                 equal = f"{ended(held.own_exit_code)}, as in the original, {equal}"
             end = run.ended or equal
-            table.add_row(words, run.behaviour, f"{run.missed:,}", Text(visible(end)))
+            table.add_row(
+                words, run.behaviour, f"{run.missed:,}", Text(escape_control_characters(end))
+            )
         if held.problem:
             first = held.problem.splitlines()[0]
-            table.add_row(words, "", "", Text(visible(f"cannot be judged: {first}")))
+            table.add_row(
+                words, "", "", Text(escape_control_characters(f"cannot be judged: {first}"))
+            )
         table.add_section()
     return table
 
 
-def missed_in_words(inputs: Sequence[HeldOutInput]) -> Iterator[str]:
+def format_missed(inputs: Sequence[HeldOutInput]) -> Iterator[str]:
     """Yield what each input missed, by name: the first ones, and how many more there are."""
     for held in inputs:
         first, more = held.names[:_LARGEST], len(held.names) - _LARGEST
@@ -111,15 +121,15 @@ def missed_in_words(inputs: Sequence[HeldOutInput]) -> Iterator[str]:
             yield f"{held.name} missed {', '.join([*first, *rest])}"
 
 
-def unserved_in_words(programs: Mapping[str, str]) -> str:
+def format_unserved(programs: Mapping[str, str]) -> str:
     """Return which programs, each with what it is, libraries stay whole for."""
-    named = [f"{visible(path)} ({kind})" for path, kind in programs.items()]
+    named = [f"{escape_control_characters(path)} ({kind})" for path, kind in programs.items()]
     first, more = named[:_MOST_PROGRAMS], len(named) - _MOST_PROGRAMS
     rest = [f"{more:,} more"] if more > 0 else []
     return f"functions were not traced in {', '.join(first + rest)}: what they load stays whole"
 
 
-def beside_the_entrypoint_in_words(has_unserved: bool) -> str:
+def format_other_programs(has_unserved: bool) -> str:
     """Return how any program of the original is started in a container that runs.
 
     `has_unserved`: some that ran load no library, and get nothing back where started alone.
@@ -128,7 +138,7 @@ def beside_the_entrypoint_in_words(has_unserved: bool) -> str:
     return f"docker exec CONTAINER /{INIT} COMMAND starts {which or 'removed programs'} too"
 
 
-def scanners_in_words(folder: Path, choice: PackageDatabase) -> str:
+def format_scanners(folder: Path, choice: PackageDatabase) -> str:
     """Return what scanners of packages find in the slim environment of a workspace."""
     files = read_table(folder / "files.parquet", FILES)
     packages = files[files["package"] != ""]

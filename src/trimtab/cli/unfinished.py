@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from trimtab.errors import UserError
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 
 Verb = Literal["debloat", "learn"]
 _NAME = "unfinished"
@@ -15,7 +15,7 @@ _NAME = "unfinished"
 @contextmanager
 def changing(folder: Path, verb: Verb) -> Iterator[None]:
     """Say in the workspace that `verb` changes it, until the block ends well."""
-    with whole_file(folder / _NAME) as temporary:
+    with atomic_write(folder / _NAME) as temporary:
         temporary.write_text(f"{verb}\n")
     yield
     (folder / _NAME).unlink()

@@ -31,7 +31,11 @@ from trimtab.cli.debloat_options import (
     SymbolsOption,
 )
 from trimtab.cli.doctor import doctor
+from trimtab.cli.format_settling import format_risk
 from trimtab.cli.image.command import image
+from trimtab.cli.output.command_group import CommandGroup
+from trimtab.cli.output.console import speaker
+from trimtab.cli.output.progress_lines import LIBRARIES
 from trimtab.cli.overview import GIVEN_ALWAYS, options_of_all
 from trimtab.cli.project.new import new
 from trimtab.cli.project.run import run
@@ -43,9 +47,6 @@ from trimtab.cli.single_steps.forgetting import forget_in, say_what_came_back
 from trimtab.cli.single_steps.learning import SlimFolder
 from trimtab.cli.single_steps.spans import locate, reconstruct
 from trimtab.cli.single_steps.trace import trace
-from trimtab.cli.speaking.lines import LIBRARIES
-from trimtab.cli.speaking.speaker import speaker
-from trimtab.cli.speaking.verbs import Verbs
 from trimtab.cli.steps import (
     WORKSPACE,
     WorkspaceOption,
@@ -55,11 +56,10 @@ from trimtab.cli.steps import (
     traced,
 )
 from trimtab.cli.summary import (
+    format_missed,
     held_out_table,
-    missed_in_words,
 )
 from trimtab.cli.tuning.command import tune
-from trimtab.cli.words import risk_in_words
 from trimtab.config.groups.debloat import (
     Fallback,
     Gpu,
@@ -72,12 +72,12 @@ from trimtab.config.groups.debloat import (
 )
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.debloating.verification.verify import NotJudgedError, VerificationError
-from trimtab.errors import UserError, visible
+from trimtab.errors import UserError, escape_control_characters
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.progress import telling
 from trimtab.records.verdict import Verdict
 
-app = Verbs(**GIVEN_ALWAYS)
+app = CommandGroup(**GIVEN_ALWAYS)
 app.callback()(options_of_all)
 app.add_typer(queue_cli.schedule, name="schedule")
 app.add_typer(image, name="image")
@@ -279,7 +279,7 @@ def verify(
     say_what_came_back(folder)
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
-        speaker.notes.print(f"{clean}; {risk_in_words(verified.risk)}", soft_wrap=True)
+        speaker.notes.print(f"{clean}; {format_risk(verified.risk)}", soft_wrap=True)
     if verdict.machine and verdict.machine.busy:
         said = f"the machine was busy: {verdict.machine.busy}; measure again when it is idle"
         speaker.notes.print(said, style="yellow", soft_wrap=True)
@@ -294,5 +294,5 @@ def verify(
 def _tell_held_out(verdict: Verdict) -> None:
     if verdict.held_out:
         speaker.notes.print(held_out_table(verdict.held_out))
-        for words in missed_in_words(verdict.held_out):
-            speaker.notes.print(Text(visible(words)), soft_wrap=True)
+        for words in format_missed(verdict.held_out):
+            speaker.notes.print(Text(escape_control_characters(words)), soft_wrap=True)

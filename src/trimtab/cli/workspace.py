@@ -13,7 +13,7 @@ from trimtab.binaries.elf.reader import read_loaded
 from trimtab.binaries.gpu.fatbin import find_gpu_code
 from trimtab.binaries.gpu.wrappers import registered_regions
 from trimtab.binaries.rewriting.compact import rewrite
-from trimtab.binaries.rewriting.not_started import stop_patches
+from trimtab.binaries.rewriting.initializers import stop_patches
 from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.read_back import read_back
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
@@ -30,7 +30,7 @@ from trimtab.config.stages import DebloatStage
 from trimtab.config.validate import checked
 from trimtab.debloating.debloat import Debloating, complete_usages
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
-from trimtab.debloating.left_alone import left_alone
+from trimtab.debloating.kept_libraries import left_alone
 from trimtab.debloating.libraries.profiled import untraced_libraries
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
 from trimtab.debloating.slimming import OnProgress, locate_in

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.clusters.round_times import Rounds
+from trimtab.clusters.round_times import RoundServiceTimes
 from trimtab.errors import UserError
 
 
@@ -121,7 +121,7 @@ class JobClass:
     state_bytes: int | None = None
     slowdown: Mapping[str, float] = field(default_factory=dict)
     active_w: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    rounds: Rounds | None = None
+    rounds: RoundServiceTimes | None = None
     protection: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:

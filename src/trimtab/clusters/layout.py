@@ -1,8 +1,8 @@
 """The kernel's state: records of numbers in arrays, and what their fields mean.
 
-Times are seconds since the trace's start; `never` is infinity. All whole numbers have 64 bits, as
-the kernel would be compiled again for each mixture. A job that has arrived and not finished has a
-slot, a row of `JOB`; slots are used again, so memory follows the jobs in the system and not the
+Times are seconds since the trace's start; `INFINITY` is infinity. All whole numbers have 64 bits,
+as the kernel would be compiled again for each mixture. A job that has arrived and not finished has
+a slot, a row of `JOB`; slots are used again, so memory follows the jobs in the system and not the
 length of the trace.
 """
 
@@ -20,14 +20,14 @@ def _number(value: int) -> int:
 # Of what is not negative: spares the kernel the test for counting from an array's end, a sixth of
 # its time.
 index = np.uint64
-never = np.inf
-NOBODY = _number(-1)  # in place of a slot, a node or a shape
+INFINITY = np.inf
+NIL = _number(-1)  # in place of a slot, a node or a shape
 
 # A job's own events in the order in which those of one instant are taken; jobs by number within.
 FINISH, DRAW, DRAW_THERE, SWITCH, SPRINT = range(5)
 # Why the kernel returns: it needs arrivals, space, or the caller to do something; or it is done.
 DONE, NEED_ARRIVALS, NEED_SLOTS, NEED_OUTPUT, SAMPLE, MAINTAIN = range(6)
-# How a stay on a node ends.
+# How an allocation on a node ends.
 ENDS = ("finished", "evicted", "migrated", "failed", "level")
 FINISHED, EVICTED, MIGRATED, FAILED, LEVEL = map(_number, range(5))
 # Which nodes a search is for: without the job's image, with it, any.
@@ -47,14 +47,14 @@ JOB = _record(
     # queue, or among the running jobs.
     ("i8", "job shape node level heap before after"),
     # `left_s`: work left at `since_s`, since when it works at its present speed, if set up by then;
-    # `ready_s`: when it is set up; `begun_s`: this execution; `stay_s`: this stay, of one node and
-    # one level.
-    ("f8", "arrival_s work_s left_s since_s ready_s begun_s stay_s"),
-    # Its next events, `never` where there is none. `draw_s`: image or state is there, and it begins
-    # to draw power; `switch_s`: it goes on at its new place.
+    # `ready_s`: when it is set up; `begun_s`: this execution; `allocation_s`: this allocation, of
+    # one node and one level.
+    ("f8", "arrival_s work_s left_s since_s ready_s begun_s allocation_s"),
+    # Its next events, `INFINITY` where there is none. `draw_s`: image or state is there, and it
+    # begins to draw power; `switch_s`: it goes on at its new place.
     ("f8", "finish_s draw_s sprint_s switch_s there_draw_s"),
     # Power of its cores, when the node's cores are all in use, and of its GPUs; since when,
-    # `never`: it draws nothing; and the node's `factor_s` then.
+    # `INFINITY`: it draws nothing; and the node's `factor_s` then.
     ("f8", "drawing_w drawing_gpu_w drawing_since_s drawing_from"),
     # The same of the node that it moves to.
     ("i8", "there there_level"),
@@ -83,7 +83,7 @@ CLOCK = _record(
     # `changed`: whether waiting jobs are to be tried; `free_slot`: the first of a list through
     # `after`; `next_node`: where Kubernetes goes on looking.
     ("i8", "sprinters changed in_heap pending running first_running last_running free_slot"),
-    ("i8", "actives outage next_node rows stays events"),
+    ("i8", "actives outage next_node rows allocations events"),
 )
 
 RULES = _record(
@@ -98,7 +98,7 @@ RULES = _record(
     ("f8", "tick_s"),
     ("i8", "sprint_level"),
     ("f8", "budget_s replenish_s_per_s"),
-    ("i8", "records_stays"),
+    ("i8", "records_allocations"),
 )
 
 FREE = _record(("i8", "cpu gpu memory"))
@@ -106,7 +106,7 @@ ARRIVAL = _record(("i8", "job shape"), ("f8", "arrival_s work_s"), ("i8", "dropp
 HEAP = _record(("f8", "time_s"), ("i8", "order slot"))
 OUTAGE = _record(("f8", "time_s"), ("i8", "node up"))
 
-STAY_ROW = _record(
+ALLOCATION_ROW = _record(
     ("i8", "job node level cpu_milli"), ("f8", "start_s ready_s end_s"), ("i8", "end")
 )
 FINISHED_ROW = _record(
@@ -125,13 +125,15 @@ KIND = _record(
 JOB_CLASS = _record(("f8", "cold_start_s sprint_after_s energy_weight"))
 # `pull_s`: of the image; `pause_s`: of a migration; and the predicted set-up where the image is not
 # there, and where it is. `runs`: whether jobs of the class may run on nodes of the type at all.
-SITE = _record(("f8", "pull_s pause_s absent_s absent_j present_s present_j"), ("i8", "runs"))
+CLASS_ON_TYPE = _record(
+    ("f8", "pull_s pause_s absent_s absent_j present_s present_j"), ("i8", "runs")
+)
 # `speed`: work a second; `watts`: of all cores of a node; `gpu_watts`: of one GPU; run time and
 # energy are predicted, where the placement rule needs them.
-PACE = _record(("f8", "speed watts gpu_watts run_time_s energy_j"))
+SERVICE_RATE = _record(("f8", "speed watts gpu_watts run_time_s energy_j"))
 
 
-class Model(NamedTuple):
+class KernelModel(NamedTuple):
     """What does not change while the simulation runs."""
 
     rules: NDArray[np.void]  # one RULES
@@ -143,7 +145,7 @@ class Model(NamedTuple):
     outages: NDArray[np.void]  # OUTAGE, in order of time
 
 
-class State(NamedTuple):
+class KernelState(NamedTuple):
     """What the simulation changes."""
 
     clock: NDArray[np.void]  # one CLOCK
@@ -159,7 +161,7 @@ class State(NamedTuple):
 
 
 class KernelOutput(NamedTuple):
-    """Rows that the kernel has filled: `clock.rows` and `clock.stays` of them."""
+    """Rows that the kernel has filled: `clock.rows` and `clock.allocations` of them."""
 
     rows: NDArray[np.void]  # FINISHED_ROW
-    stays: NDArray[np.void]  # STAY_ROW
+    allocations: NDArray[np.void]  # ALLOCATION_ROW

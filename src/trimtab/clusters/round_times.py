@@ -24,7 +24,7 @@ _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 
 
 @dataclass(frozen=True)
-class Rounds:
+class RoundServiceTimes:
     """Mean times of a job's rounds and of the tasks in them (Rocha's thesis, table 4.1).
 
     `distribution` of all four: deterministic, exponential, erlang or lognormal; the last two with
@@ -169,7 +169,7 @@ def _service_times(
 
 
 def service_times(
-    rounds: Rounds,
+    rounds: RoundServiceTimes,
     seed: int,
     jobs: NDArray[np.int64],
     map_tasks: NDArray[np.int64],

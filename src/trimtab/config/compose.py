@@ -13,7 +13,7 @@ from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import ArrivalKind, TraceConfig
 from trimtab.config.groups.workload import Phase, Workload
 from trimtab.config.protection import has_room, has_secure, unprotected, with_secure_workloads
-from trimtab.config.root import GROUPS, Root
+from trimtab.config.root import GROUPS, RootConfig
 from trimtab.config.validate import checked
 
 
@@ -30,10 +30,10 @@ class Configurations:
         self, conf: Path, overrides: Sequence[str] = (), shipped: Path | None = None
     ) -> None:
         # Here, since jobs that only read what a stage is given do without Hydra.
-        from trimtab.config.layers import Layers
+        from trimtab.config.layers import ConfigLayers
 
         self.conf = conf
-        self._layers = Layers(conf, overrides, shipped)
+        self._layers = ConfigLayers(conf, overrides, shipped)
         self._options: dict[tuple[str, str], Any] = {}
         self.notes: list[str] = []
         self.root = self._root()
@@ -271,7 +271,7 @@ class Configurations:
                     f"type with a fitting `enclave: NAME` in {self.conf / 'hardware'}"
                 )
 
-    def _root(self) -> Root:
+    def _root(self) -> RootConfig:
         with self._explained():
             given = self._layers.whole()
             chosen = self._layers.choices
@@ -279,7 +279,7 @@ class Configurations:
                 if not chosen.get(group):
                     expected = f"expected `- {group}: NAME` in the list"
                     raise ConfigError(f"{self._layers.file('config')}: defaults: {expected}")
-            root = checked(given, Root)
+            root = checked(given, RootConfig)
             if old := old_keys(given["debloat"]):
                 self.notes.append(self._old_keys_in_words(list(old), root.debloat.remove))
         for group in GROUPS:

@@ -24,7 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 from trimtab.config.fields import MistakeError
 from trimtab.config.limits import check_values
 from trimtab.config.repository import Repository, no_surprise
-from trimtab.config.root import Root
+from trimtab.config.root import RootConfig
 from trimtab.config.validate import keys_of, kind_at, nearest, steps_of, unknown_key
 
 # ${target:NAME} is the target NAME for the workload NAME alone: YAML keys take no interpolation.
@@ -34,14 +34,14 @@ _ABSENT = object()
 
 
 @dataclass(frozen=True)
-class Layer:
+class ConfigLayer:
     """A file that was merged, and the steps of the key that its own keys are inside of."""
 
     path: Path
     package: tuple[str, ...]
 
 
-class Layers:
+class ConfigLayers:
     """Folders of configurations under `overrides`; every file is read once.
 
     They are Hydra's search path: `conf` alone, or before the folder `shipped`.
@@ -56,7 +56,7 @@ class Layers:
         if shipped is not None and shipped.resolve() != conf.resolve():
             self.folders.append(shipped)
         self.overrides = list(overrides)
-        self.merged: list[Layer] = []
+        self.merged: list[ConfigLayer] = []
         self.choices: dict[str, str] = {}
         self._tree = OmegaConf.create()
         Plugins.instance()  # registers the kinds of sources, files among them
@@ -64,7 +64,7 @@ class Layers:
         for folder in self.folders:
             path.append("main" if folder == conf else "shipped", f"file://{folder.resolve()}")
         path.append("schema", "structured://")
-        self._loader = _Loader(path)
+        self._loader = _LayerLoader(path)
         self._files = Repository(self._loader.repository, self.file)
 
     def file(self, name: str) -> Path:
@@ -111,7 +111,7 @@ class Layers:
             if group is None or not default.package or default.package.split(".")[0] == group
         ]
         self.merged = [
-            Layer(self.file(str(default.config_path)), tuple(steps_of(default.package or "")))
+            ConfigLayer(self.file(str(default.config_path)), tuple(steps_of(default.package or "")))
             for default in defaults
         ]
         tree: DictConfig = self._loader._compose_config_from_defaults_list(defaults, self._files)
@@ -121,7 +121,7 @@ class Layers:
         return tree
 
 
-class _Loader(ConfigLoaderImpl):  # type: ignore[misc]
+class _LayerLoader(ConfigLoaderImpl):  # type: ignore[misc]
     def _load_single_config(self, default: Any, repo: Any) -> Any:
         # Hydra merges into what it is given here, and the file is to be used again.
         return copy.deepcopy(super()._load_single_config(default, repo))
@@ -137,7 +137,7 @@ def _apply(override: Override, tree: DictConfig) -> None:
     if override.is_add() or override.is_force_add() or override.is_delete() or override.package:
         ConfigLoaderImpl._apply_overrides_to_config([override], tree)
         return
-    key, kind = override.key_or_group, Root
+    key, kind = override.key_or_group, RootConfig
     steps = steps_of(key)
     for position, step in enumerate(steps, start=1):
         here = ".".join(steps[:position])

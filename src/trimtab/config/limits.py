@@ -29,11 +29,11 @@ class UnreadableFileError(Exception):
     """A file of the configuration that cannot be read at all."""
 
 
-class _Loader(yaml.SafeLoader):
+class _NoDatesLoader(yaml.SafeLoader):
     """Without dates, as OmegaConf's: a title may be 2026-02-30."""
 
 
-_Loader.yaml_implicit_resolvers = {
+_NoDatesLoader.yaml_implicit_resolvers = {
     first: [resolver for resolver in resolvers if not resolver[0].endswith(":timestamp")]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
@@ -46,7 +46,7 @@ def yaml_values(path: Path, most_bytes: int = MOST_BYTES, most_nodes: int = _MOS
     Raises UnreadableFileError for what is no file, not UTF-8, too large, too deep, has tags or an
     alias of itself, FileNotFoundError without a file, and yaml.YAMLError for what is no YAML.
     """
-    loader = _Loader(_text(path, most_bytes, most_nodes))
+    loader = _NoDatesLoader(_text(path, most_bytes, most_nodes))
     loader.name = str(path)  # which its errors tell
     try:
         return loader.get_single_data()

@@ -10,7 +10,7 @@ from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
 
 from trimtab.config.fields import ConfigError, MistakeError
-from trimtab.config.layers import Layers
+from trimtab.config.layers import ConfigLayers
 from trimtab.config.limits import UnreadableFileError, yaml_values
 from trimtab.config.repository import ESCAPED, MISTAKES
 from trimtab.config.root import GROUPS
@@ -18,7 +18,7 @@ from trimtab.config.validate import nearest, steps_of
 
 
 @contextmanager
-def explained(layers: Layers) -> Iterator[None]:
+def explained(layers: ConfigLayers) -> Iterator[None]:
     """Raise ConfigError for what goes wrong in the block, which composes or checks `layers`."""
     try:
         yield
@@ -29,7 +29,7 @@ def explained(layers: Layers) -> Iterator[None]:
         raise ConfigError(f"{layers.conf}: {problem}") from None
 
 
-def explain(error: Exception, layers: Layers) -> str:
+def explain(error: Exception, layers: ConfigLayers) -> str:
     """Return the line that tells the user which file and key to correct, and how.
 
     `error` came from composing or checking what `layers` composed last.
@@ -53,7 +53,7 @@ def explain(error: Exception, layers: Layers) -> str:
     return f"{place}: {' '.join(str(error).split())}"
 
 
-def place_of(key: str, layers: Layers) -> str:
+def place_of(key: str, layers: ConfigLayers) -> str:
     """Return what gave `key` its value: an override, or the last file merged that has it.
 
     Where none has, it is the file of the key's group in which it could stand.
@@ -85,7 +85,7 @@ def _has(path: Path, steps: list[str]) -> bool:
     return True
 
 
-def _no_such_option(error: MissingConfigException, layers: Layers) -> str:
+def _no_such_option(error: MissingConfigException, layers: ConfigLayers) -> str:
     missing = error.missing_cfg_file or "config"
     group, _, name = missing.rpartition("/")
     path, options = layers.file(missing), layers.options_of(group)

@@ -56,7 +56,7 @@ class Parameter:
             if twice:
                 raise InvalidValueError("choices", twice[0], "every value once")
         if not self.takes(self.default):
-            raise InvalidValueError("default", self.default, self.values_in_words)
+            raise InvalidValueError("default", self.default, self.format_values)
         return self
 
     def _check_range(self) -> None:
@@ -80,7 +80,7 @@ class Parameter:
         return self.choices is not None or self.whole
 
     @property
-    def values_in_words(self) -> str:
+    def format_values(self) -> str:
         """What it takes, as a person would say it."""
         if self.choices is not None:
             return f"one of {', '.join(map(repr, self.choices))}"

@@ -6,7 +6,7 @@ import json
 import typing
 from typing import Any
 
-from trimtab.config.root import GROUPS, Root
+from trimtab.config.root import GROUPS, RootConfig
 from trimtab.config.validate import without_none, words
 
 _HEAD = """# Configuration: every key
@@ -21,7 +21,7 @@ one run. A mistake stops before anything runs, with the file, the key and what w
 
 def reference() -> str:
     """Return the whole reference as Markdown: one section for each part of the configuration."""
-    kinds = typing.get_type_hints(Root)
+    kinds = typing.get_type_hints(RootConfig)
     sections = [_section(name, kinds[name]) for name in kinds]
     return "\n".join([_HEAD, *sections])
 

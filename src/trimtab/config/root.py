@@ -63,7 +63,7 @@ class Verify:
 
 
 @dataclass(config=CHECKED)
-class Root:
+class RootConfig:
     """What `conf/config.yaml` and the chosen file of each group add up to.
 
     A class with a `name`, the stem of a file in the folder `conf/{group}`, makes a group.
@@ -89,5 +89,7 @@ class Root:
 
 
 GROUPS: dict[str, type] = {
-    name: kind for name, kind in typing.get_type_hints(Root).items() if "name" in keys_of(kind)
+    name: kind
+    for name, kind in typing.get_type_hints(RootConfig).items()
+    if "name" in keys_of(kind)
 }

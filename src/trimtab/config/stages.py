@@ -193,7 +193,7 @@ class EvaluateStage:
 
 
 @dataclass(config=CHECKED)
-class Resolved(EvaluateStage):
+class ResolvedConfig(EvaluateStage):
     """Everything that an experiment was run with, for people and `dvc params diff`."""
 
     debloat: Debloat
@@ -215,7 +215,7 @@ def dump(stage: Any, *, results_only: bool = False) -> str:
     nothing again.
     """
     left_out = set()
-    if results_only and not isinstance(stage, Resolved):  # which is a result by itself
+    if results_only and not isinstance(stage, ResolvedConfig):  # which is a result by itself
         left_out.add("no_result")
     if not isinstance(stage, EvaluateStage):
         left_out.add("report_only")
@@ -223,7 +223,7 @@ def dump(stage: Any, *, results_only: bool = False) -> str:
             left_out.add("tuning_only")
         if not isinstance(stage, TraceStage):
             left_out.add("schedule_only")
-        if not isinstance(stage, VerifyStage | Resolved):
+        if not isinstance(stage, VerifyStage | ResolvedConfig):
             left_out.add("verify_only")
     return json.dumps(_plain(stage, left_out), sort_keys=True)
 

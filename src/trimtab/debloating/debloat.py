@@ -13,12 +13,12 @@ import pandas as pd
 from trimtab.config.groups.debloat import Fallback, Remove
 from trimtab.config.stages import DebloatStage, dump
 from trimtab.debloating.copies.compressed_size import COMPRESSION, compressed_bytes
-from trimtab.debloating.copies.layout import Layout
+from trimtab.debloating.copies.layout import EnvironmentLayout
 from trimtab.debloating.fallback import Source
-from trimtab.debloating.files.coming_back import store_removed_files
+from trimtab.debloating.files.file_fallback import store_removed_files
 from trimtab.debloating.files.unread import other_files
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
-from trimtab.debloating.left_alone import left_alone
+from trimtab.debloating.kept_libraries import left_alone
 from trimtab.debloating.libraries.profiled import unloaded_libraries, with_digests
 from trimtab.debloating.misses import learned_files, learned_misses, with_misses
 from trimtab.debloating.outcome import (
@@ -34,7 +34,7 @@ from trimtab.debloating.removal import Removal
 from trimtab.debloating.slimming import OnProgress, Slimming
 from trimtab.debloating.targets.registry import target_of
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import remove_tree, whole_file
+from trimtab.files import atomic_write, remove_tree
 from trimtab.native import survive_truncation
 from trimtab.records.built_environment import CompressedEnvironment
 from trimtab.records.manifest import Manifest, OtherFiles, Timings
@@ -232,7 +232,7 @@ class Debloating:
         table = pd.DataFrame(rows, columns=LIBRARIES.names)
         write_table(self.destination / "libraries.parquet", LIBRARIES, table)
         used_code(slim).write(self.destination / "used.json")
-        with whole_file(self.destination / "stage.json") as temporary:
+        with atomic_write(self.destination / "stage.json") as temporary:
             temporary.write_text(dump(stage) + "\n")
         Manifest(
             target=stage.target,
@@ -319,5 +319,5 @@ class Debloating:
             target=self.stage.target,
             compression=COMPRESSION,
             before_bytes=self._weigh_original(),
-            after_bytes=compressed_bytes(Layout.of_root(environment)),
+            after_bytes=compressed_bytes(EnvironmentLayout.of_root(environment)),
         ).write(self.destination / "compressed.json")

@@ -16,7 +16,7 @@ from trimtab.binaries.elf.reader import read_elf, read_loaded
 from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.config.stages import EnvironmentStage
-from trimtab.debloating.copies.held_folder import HeldFolder
+from trimtab.debloating.copies.directory_handle import DirectoryHandle
 from trimtab.debloating.removed import RemovedPages, removed_pages
 from trimtab.debloating.span_document import spans_about, spans_of
 from trimtab.debloating.store import (
@@ -96,7 +96,7 @@ def add_fallback(
             "mode punch leaves zeros where code was, which run instead of stopping; a fallback"
             " needs mode compact or zero"
         )
-    with HeldFolder.at(environment) as top:
+    with DirectoryHandle.at(environment) as top:
         top.remove(FALLBACK_LIBRARY.parent.name)  # of an environment that is slim itself
         with top.folder(FALLBACK_LIBRARY.parent, make=True) as ours:
             ours.folder(_REMOVED, make=True).close()
@@ -134,7 +134,7 @@ def fallback_digests(environment: Path) -> dict[str, str]:
 
 
 def _add_sidecar(
-    ours: HeldFolder,
+    ours: DirectoryHandle,
     original: Path,
     slim: Path,
     name: str,

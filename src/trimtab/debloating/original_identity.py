@@ -11,14 +11,14 @@ from pathlib import Path
 
 from trimtab.debloating.files.packages import conda_files
 from trimtab.debloating.files.python_distributions import Distributions
-from trimtab.debloating.files.tree import Tree, joined
+from trimtab.debloating.files.tree import FileTree, joined
 from trimtab.errors import UserError
 from trimtab.files import sha256_of
 from trimtab.records.built_environment import (
     BuiltEnvironment,
+    FileIdentity,
     OriginalIdentity,
     PackageRecord,
-    Place,
 )
 
 _MAGIC = b"TRIMTABI"
@@ -34,7 +34,7 @@ _INSTALLED_INTO = (
 _RECORDS = ("RECORD", "installed-files.txt", "PKG-INFO", "METADATA")  # the first that is there
 
 
-def identity_of(original: Path, tree: Tree, lost: Collection[str]) -> OriginalIdentity:
+def identity_of(original: Path, tree: FileTree, lost: Collection[str]) -> OriginalIdentity:
     """Return what tells whether `original`, whose tree is `tree`, is as it is now.
 
     `lost` are paths below it of which something was removed: their packages are looked at.
@@ -50,9 +50,9 @@ def identity_of(original: Path, tree: Tree, lost: Collection[str]) -> OriginalId
     )
 
 
-def _place(root: Path, place: Path) -> Place:
+def _place(root: Path, place: Path) -> FileIdentity:
     status = place.stat()
-    return Place(str(place.relative_to(root)), status.st_ino, status.st_mtime_ns)
+    return FileIdentity(str(place.relative_to(root)), status.st_ino, status.st_mtime_ns)
 
 
 def _package(root: Path, name: str, record: str) -> PackageRecord:
@@ -60,7 +60,7 @@ def _package(root: Path, name: str, record: str) -> PackageRecord:
     return PackageRecord(record, status.st_ino, status.st_mtime_ns, name, status.st_size, digest)
 
 
-def _records_of(tree: Tree, lost: Collection[str]) -> Iterator[tuple[str, str]]:
+def _records_of(tree: FileTree, lost: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield the name and the record of each package that one of the paths `lost` is of."""
     of_conda = {path: (name, record) for path, record, name in conda_files(tree)}
     distributions = Distributions.of(tree)
@@ -142,7 +142,7 @@ def problem_of_original(record: Path) -> str | None:
     return f"{begin} was changed: {said}, {end}"
 
 
-def _is_unchanged(root: Path, expected: Place) -> bool:
+def _is_unchanged(root: Path, expected: FileIdentity) -> bool:
     try:
         return _place(root, root / expected.path) == expected
     except OSError:

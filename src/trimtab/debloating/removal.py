@@ -13,10 +13,10 @@ from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.files.chosen.groups import executed_in, groups_of, paths_of_groups
 from trimtab.debloating.files.chosen.patterns import paths_matching
 from trimtab.debloating.files.closure import Kept, kept_paths
-from trimtab.debloating.files.keeping import Reason
-from trimtab.debloating.files.looks import all_are_heard
-from trimtab.debloating.files.removed_files import CountedFile, Selection, selection
-from trimtab.debloating.files.tree import NodeKind, Tree
+from trimtab.debloating.files.closure_rules import KeepReason
+from trimtab.debloating.files.lookups import all_are_heard
+from trimtab.debloating.files.removed_files import CountedFile, FileSelection, selection
+from trimtab.debloating.files.tree import FileTree, NodeKind
 from trimtab.debloating.images.byte_code import is_interpreter
 from trimtab.errors import UserError
 from trimtab.files import read_limited
@@ -26,7 +26,7 @@ from trimtab.records.tables import FILES
 from trimtab.records.usage import Usage
 from trimtab.records.values import escaped, unescaped
 
-_ORDER = list(Reason)
+_ORDER = list(KeepReason)
 REPLACED = "byte code is in its place"  # why a source goes that was used
 _MOST_BYTES = 1 << 24  # of a stage.json
 # Where programs and libraries are looked for: folders between colons.
@@ -41,7 +41,7 @@ class Removal:
     the library which brings files back does not hear: it takes the program that starts all others.
     """
 
-    tree: Tree
+    tree: FileTree
     kept: Kept
     executed: frozenset[str]
     started_by_init: bool = False
@@ -49,7 +49,7 @@ class Removal:
     @classmethod
     def of(
         cls,
-        tree: Tree,
+        tree: FileTree,
         usages: Sequence[Usage],
         also: Iterable[str],
         workloads: Sequence[Workload],
@@ -99,7 +99,7 @@ class Removal:
         return cls(tree, kept, executed, started_by_init=comes_back and not heard)
 
     @cached_property
-    def selection(self) -> Selection:
+    def selection(self) -> FileSelection:
         """Its regular files, each with its package, kind and size."""
         return selection(self.tree, self.kept)
 

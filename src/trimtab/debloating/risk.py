@@ -17,7 +17,7 @@ from trimtab.records.misses.settling import Risk, Settling, SlimRun
 _CONFIDENCE = 0.95
 
 
-class SlimHistory:
+class RunHistory:
     """The runs in a target's slim environments, from the first that was built; after `settling`.
 
     `pieces` are the removed ones that any of them asked for, numbered in that order.

@@ -13,8 +13,8 @@ from trimtab.config.groups.debloat import Fallback, Mode
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import Source
-from trimtab.debloating.risk import SlimHistory
-from trimtab.debloating.slim_runs import OtherEndError, SlimRuns
+from trimtab.debloating.risk import RunHistory
+from trimtab.debloating.slim_runs import SlimRunEndError, SlimRuns
 from trimtab.files import remove_tree
 from trimtab.profiling.self_checking import find_self_checking
 from trimtab.progress import runs_to_do
@@ -59,7 +59,7 @@ def settle(
     last build. Writes settling.json. Raises TrimtabError where a workload ends in another way than
     in the original environment.
     """
-    stage, history = debloating.stage, SlimHistory(earlier)
+    stage, history = debloating.stage, RunHistory(earlier)
     folder, why_not = debloating.destination / "settling", why_not_settled(stage)
     slim = SlimRuns(debloating.target, environment, folder, history)
     needed, last_build = stage.settle.clean_runs, history.builds + stage.settle.rebuilds
@@ -75,7 +75,7 @@ def settle(
     while not why_not and clean < needed:
         try:
             asked = slim.turn(stage.workloads)
-        except OtherEndError:
+        except SlimRunEndError:
             if left or not (left := _self_checking(debloating, environment, slim)):
                 raise
             debloating.leave_alone(left)

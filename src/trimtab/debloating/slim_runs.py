@@ -8,7 +8,7 @@ from pathlib import Path
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Behaviour, fallback_environment
 from trimtab.debloating.misses import named
-from trimtab.debloating.risk import SlimHistory
+from trimtab.debloating.risk import RunHistory
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import remove_tree
@@ -20,7 +20,7 @@ from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.traced_runs import under
 from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
 from trimtab.records.misses.removed_files import read_missed_files
-from trimtab.untrusted import make_way
+from trimtab.untrusted import remove_existing
 
 
 def restoring(program: Program, record: Path, behaviour: Behaviour = Behaviour.RESTORE) -> Program:
@@ -36,7 +36,7 @@ def restoring(program: Program, record: Path, behaviour: Behaviour = Behaviour.R
     return replace(program, environment=environment)
 
 
-class OtherEndError(TrimtabError):
+class SlimRunEndError(TrimtabError):
     """A slim run ended in another way than the original's, and in time."""
 
 
@@ -47,7 +47,7 @@ class SlimRuns:
     records and caches are in `folder` until `remove`.
     """
 
-    def __init__(self, target: Target, slim: Path, folder: Path, history: SlimHistory) -> None:
+    def __init__(self, target: Target, slim: Path, folder: Path, history: RunHistory) -> None:
         self.target, self.slim, self.folder, self.history = target, slim, folder, history
         self.remove()  # of an earlier time
         # The machine as it is first.
@@ -85,14 +85,14 @@ class SlimRuns:
     def _run(self, workload: Workload, number: int) -> list[RemovedCall]:
         folder, caches = self.folder / workload.name, self.folder / "caches"
         record = folder / "records/removed_calls.jsonl"
-        make_way(record)
+        remove_existing(record)
         program = self.target.program(workload, folder / "output", self.slim)
         run = self._measured(under(restoring(program, record), number, caches), "slim", folder)
         if run.failure or (run.exit_code and (workload.name, run.exit_code) not in self._good_ends):
             original = self.target.program(workload, folder / "original")
             same = self._measured(under(original, number, caches), "original", folder)
             if (run.exit_code, run.timed_out) != (same.exit_code, same.timed_out):
-                kind = TrimtabError if run.timed_out else OtherEndError
+                kind = TrimtabError if run.timed_out else SlimRunEndError
                 raise kind(
                     f"in {self.slim}, with removed code put back ({varied(number).name}):"
                     f" {run.failure or f'exit code {run.exit_code}, not {same.exit_code}'}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.binaries.rewriting.compact import rewrite
-from trimtab.binaries.rewriting.companion import add_companion
+from trimtab.binaries.rewriting.dt_auxiliary import add_dt_auxiliary
 from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.read_back import WrittenWronglyError, read_back
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
@@ -135,7 +135,7 @@ class Slimming:
                 unmap_headers(path)  # before anything is linked to the file
                 if self.options.fallback != Fallback.NONE:
                     to_root = os.path.relpath(FALLBACK_LIBRARY, Path(library.name).parent)
-                    if add_companion(path, located.elf, f"$ORIGIN/{to_root}"):
+                    if add_dt_auxiliary(path, located.elf, f"$ORIGIN/{to_root}"):
                         companion = f"$ORIGIN/{to_root}"
                 path.chmod(permissions)
             read_back(path, located.elf, located.spans, located.patches, companion)

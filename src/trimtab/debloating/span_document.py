@@ -10,7 +10,7 @@ from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.debloating.gpu.elements import Decisions, ElementReason
 from trimtab.debloating.gpu.gpu_code import LocatedGpuCode
 from trimtab.errors import TrimtabError
-from trimtab.records.library_spans import GpuCodeSpans, LibrarySpans, Reason, Row
+from trimtab.records.library_spans import GpuCodeSpans, LibrarySpans, Row, SpanReasonText
 
 
 def document_of(
@@ -82,8 +82,8 @@ def spans_of(document: LibrarySpans) -> Spans:
     return Spans(rows[:, 1], rows[:, 2].astype(np.uint8), document.build_id, document.note)
 
 
-def _in_words(reasons: Iterable[SpanReason | ElementReason]) -> list[Reason]:
-    return [Reason(reason.text, reason.kept) for reason in reasons]
+def _in_words(reasons: Iterable[SpanReason | ElementReason]) -> list[SpanReasonText]:
+    return [SpanReasonText(reason.text, reason.kept) for reason in reasons]
 
 
 def _rows(start: NDArray[np.int64], end: NDArray[np.int64], reason: NDArray[np.uint8]) -> list[Row]:

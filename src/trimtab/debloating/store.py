@@ -18,7 +18,7 @@ import lz4.block
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.debloating.copies.held_folder import HeldFolder
+from trimtab.debloating.copies.directory_handle import DirectoryHandle
 from trimtab.files import open_regular, sha256_of, write_whole
 
 CHUNK_BYTES = 16_384
@@ -71,7 +71,7 @@ def add_to_store(root: Path, library: Path, digests: LibraryDigests) -> None:
 
 
 def pack_into(
-    top: HeldFolder,
+    top: DirectoryHandle,
     library: Path,
     digests: LibraryDigests,
     wanted: NDArray[np.bool_],

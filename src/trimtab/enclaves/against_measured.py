@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trimtab.enclaves.cost.applications import APPLICATIONS
-from trimtab.enclaves.cost.fit import Model
+from trimtab.enclaves.cost.fit import FittedConstants
 from trimtab.enclaves.cost.run_time import CORES
 from trimtab.enclaves.graphs.applications.cholesky import cholesky
 from trimtab.enclaves.graphs.applications.dot_product import dot_product
@@ -22,7 +22,7 @@ from trimtab.enclaves.graphs.applications.matmul import matmul
 from trimtab.enclaves.graphs.applications.stream import stream
 from trimtab.enclaves.graphs.builder import BARRIER, successors_of
 from trimtab.enclaves.graphs.graph import TaskGraph
-from trimtab.enclaves.simulation.machine import EnclaveLimits, Machine, WorkerKind
+from trimtab.enclaves.simulation.machine import EnclaveLimits, EnclaveMachine, WorkerKind
 from trimtab.enclaves.simulation.simulate import simulate
 
 _ROUNDS = 10
@@ -43,7 +43,7 @@ def graph_of(application: str, size: int, block: int) -> TaskGraph:
     return stream(blocks, block, repeats=_ROUNDS, barriers=barriers, byte_s=1.0)
 
 
-def simulated_s(model: Model, set_up: "pd.Series[Any]", graph: TaskGraph) -> float:
+def simulated_s(model: FittedConstants, set_up: "pd.Series[Any]", graph: TaskGraph) -> float:
     """Return the run time of a set-up, a row of `read_measured`, by simulating `graph`.
 
     `graph` is that of its application, size and block. Of 8 workers on 4 cores 4 work at a time, in
@@ -75,7 +75,7 @@ def simulated_s(model: Model, set_up: "pd.Series[Any]", graph: TaskGraph) -> flo
         contention.append(1 + others_s * inside / mean_s)
     run = simulate(
         with_creation(replace(graph, secure=np.ones(len(graph), np.bool_))),
-        Machine((WorkerKind("cpu", cores),), EnclaveLimits(contention=tuple(contention))),
+        EnclaveMachine((WorkerKind("cpu", cores),), EnclaveLimits(contention=tuple(contention))),
         _POLICIES[set_up["policy"]],
         unprotected_s=np.concatenate([np.full(len(graph), machine.create_s), own_s]),
     )
@@ -116,7 +116,7 @@ def with_creation(graph: TaskGraph) -> TaskGraph:
     )
 
 
-def simulated_gains_pct(model: Model, measured: pd.DataFrame) -> pd.DataFrame:
+def simulated_gains_pct(model: FittedConstants, measured: pd.DataFrame) -> pd.DataFrame:
     """Return what more workers change in simulation, in percent of one worker, below 0 for less.
 
     A row is a protected variant of an application on 2, 4 or 8 workers: application, variant,

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.config.stages import EvaluateStage
-from trimtab.evaluation.inputs.measurements import Inputs, TaskProgramFacts, WorkloadFacts
+from trimtab.evaluation.inputs.measurements import EvaluationInputs, TaskProgramFacts, WorkloadFacts
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.outcome.section import outcome_of
 from trimtab.evaluation.report.page import render
 from trimtab.evaluation.report.section import find_sections
-from trimtab.files import whole_file, write_json
+from trimtab.files import atomic_write, write_json
 
 
 def evaluate_experiment(
@@ -41,7 +41,7 @@ def evaluate_experiment(
     newest = max(path.stat().st_mtime for path in usages or others)
     ran_on = [machine for machine in stage.hardware if machine.name in stage.experiment.hardware]
     return evaluate(
-        Inputs(
+        EvaluationInputs(
             experiment=stage.experiment.name,
             machine="; ".join(machine.description or machine.name for machine in ran_on),
             date=f"{datetime.fromtimestamp(newest, UTC):%Y-%m-%d}",
@@ -74,7 +74,7 @@ def evaluate_experiment(
     )
 
 
-def evaluate(inputs: Inputs, destination: Path) -> Path:
+def evaluate(inputs: EvaluationInputs, destination: Path) -> Path:
     """Write the evaluation of an experiment to `destination` and return its `report.html`.
 
     Every section that applies to the experiment writes its tables to `tables/{name}.csv` and its
@@ -94,7 +94,7 @@ def evaluate(inputs: Inputs, destination: Path) -> Path:
     write_json(destination / "metrics.json", merged(section.metrics() for section in sections))
     outcome_of(measurements).write(destination / "outcome.json")
     report = destination / "report.html"
-    with whole_file(report) as temporary:
+    with atomic_write(report) as temporary:
         temporary.write_text(page)
     return report
 

@@ -9,7 +9,7 @@ from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
-from trimtab.policies.facts import Asked, Facts, probe_nodes
+from trimtab.policies.facts import Asked, PolicyInputs, probe_nodes
 
 _MACHINE = "this_machine"
 
@@ -36,11 +36,11 @@ def check_drives(policy: Policy, config: PolicyConfig, priorities: Mapping[str, 
             raise UserError(f"policy {config.name}: {key}: {unknown}, expected {expected}")
 
 
-def machine_facts(priorities: Mapping[str, int]) -> Facts:
+def machine_facts(priorities: Mapping[str, int]) -> PolicyInputs:
     """Return what a policy for this machine is made from: its size, and the classes of jobs."""
     cores, memory_bytes = os.cpu_count() or 1, psutil.virtual_memory().total
     levels = (Level(speed=1.0, active_w=1.0),)
     cluster = Cluster((NodeType(_MACHINE, 1000 * cores, memory_bytes, 0.0, levels),), (1,))
     job_classes = [JobClass(name, priority) for name, priority in priorities.items()]
     asked = [Asked(cores=cores, memory_gib=1.0, work_s=1.0) for _ in job_classes]
-    return Facts(cluster, job_classes, asked, probe_nodes(cluster, job_classes, asked))
+    return PolicyInputs(cluster, job_classes, asked, probe_nodes(cluster, job_classes, asked))

@@ -1,7 +1,8 @@
-"""What became of jobs that ran for real: the tables of jobs and stays, made from the stays alone.
+"""What became of jobs that ran for real: the tables of jobs and allocations, made from the
+allocations alone.
 
-The real queues (`dispatch.py`, `slurm/`) note one stay a job and place; everything else that the
-tables say of a job follows from its stays.
+The real queues (`dispatch.py`, `slurm/`) note one allocation a job and place; everything else that
+the tables say of a job follows from its allocations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,12 +14,14 @@ from operator import attrgetter
 import pandas as pd
 
 from trimtab.errors import TrimtabError
-from trimtab.records.tables import SCHEDULED, STAYS
+from trimtab.records.tables import ALLOCATIONS, SCHEDULED
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
-    """A job's stay on a node at one frequency; the fields are the columns of `tables.STAYS`."""
+class Allocation:
+    """A job's allocation on a node at one frequency; the fields are the columns of
+    `tables.ALLOCATIONS`.
+    """
 
     job: int
     node: int
@@ -39,26 +42,30 @@ class Stay:
 class JobOutcome:
     """What a real queue did.
 
-    `jobs` and `stays` have the columns of `tables.SCHEDULED` and `tables.STAYS`; a job whose
-    command failed is among them, and its code in `exit_codes`, by job (negative: the signal).
+    `jobs` and `allocations` have the columns of `tables.SCHEDULED` and `tables.ALLOCATIONS`; a job
+    whose command failed is among them, and its code in `exit_codes`, by job (negative: the signal).
     `sprinter` says how jobs were sped up, `energy` where the joules come from, each in words.
     """
 
     jobs: pd.DataFrame
-    stays: pd.DataFrame
+    allocations: pd.DataFrame
     exit_codes: Mapping[int, int]
     sprinter: str = "none"
     energy: str = "unknown"
 
 
-def stays_table(stays: Sequence[Stay]) -> pd.DataFrame:
-    """Return the stays as a table with the columns of `tables.STAYS`, in the order given."""
-    return pd.DataFrame([asdict(stay) for stay in stays], columns=STAYS.names)
+def allocations_table(allocations: Sequence[Allocation]) -> pd.DataFrame:
+    """Return the allocations as a table with the columns of `tables.ALLOCATIONS`, in the order
+    given.
+    """
+    return pd.DataFrame(
+        [asdict(allocation) for allocation in allocations], columns=ALLOCATIONS.names
+    )
 
 
 def jobs_table(
     trace: pd.DataFrame,
-    stays: Sequence[Stay],
+    allocations: Sequence[Allocation],
     *,
     sprint_level: float = inf,
     resumes: bool = False,
@@ -66,15 +73,15 @@ def jobs_table(
 ) -> pd.DataFrame:
     """Return one row a job with the columns of `tables.SCHEDULED`, in the order of finishing.
 
-    `trace` needs job, job_class, priority and arrival_s; `stays` are in the order in which they
-    ended. Time at `sprint_level` counts as sprinting. An eviction wastes what the job did since
-    its start or its last eviction, unless it `resumes`; a migration wastes nothing. A job without
-    an entry in `energy_j` has NaN joules.
+    `trace` needs job, job_class, priority and arrival_s; `allocations` are in the order in which
+    they ended. Time at `sprint_level` counts as sprinting. An eviction wastes what the job did
+    since its start or its last eviction, unless it `resumes`; a migration wastes nothing. A job
+    without an entry in `energy_j` has NaN joules.
 
-    Raises TrimtabError when a job has no stays or its last one is no end.
+    Raises TrimtabError when a job has no allocations or its last one is no end.
     """
     of_job = attrgetter("job")
-    by_job = {job: list(group) for job, group in groupby(sorted(stays, key=of_job), of_job)}
+    by_job = {job: list(group) for job, group in groupby(sorted(allocations, key=of_job), of_job)}
     rows = []
     columns = (trace[name].tolist() for name in ("job", "job_class", "priority", "arrival_s"))
     for job, job_class, priority, arrival_s in zip(*columns, strict=True):
@@ -82,7 +89,7 @@ def jobs_table(
         if not own or own[-1].end not in ("finished", "failed"):
             raise TrimtabError(f"job {job} was neither finished nor reported as failed")
         last = own[-1]
-        ends = [stay.end for stay in own]
+        ends = [allocation.end for allocation in own]
         wasted = 0 if resumes or "evicted" not in ends else len(ends) - ends[::-1].index("evicted")
         rows.append(
             {
@@ -93,10 +100,12 @@ def jobs_table(
                 "start_s": own[0].start_s,
                 "finish_s": last.end_s,
                 "response_s": last.end_s - arrival_s,
-                "execution_s": sum(stay.duration_s for stay in own[wasted:]),
-                "wasted_s": float(sum(stay.duration_s for stay in own[:wasted])),
-                "set_up_s": sum(stay.ready_s - stay.start_s for stay in own),
-                "sprint_s": sum(stay.duration_s for stay in own if stay.level >= sprint_level),
+                "execution_s": sum(allocation.duration_s for allocation in own[wasted:]),
+                "wasted_s": float(sum(allocation.duration_s for allocation in own[:wasted])),
+                "set_up_s": sum(allocation.ready_s - allocation.start_s for allocation in own),
+                "sprint_s": sum(
+                    allocation.duration_s for allocation in own if allocation.level >= sprint_level
+                ),
                 "dropped_tasks": 0,
                 "evictions": ends.count("evicted"),
                 "migrations": ends.count("migrated"),

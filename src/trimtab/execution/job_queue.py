@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Generic, TypeVar
 
-from trimtab.execution.history import Stay
+from trimtab.execution.history import Allocation
 from trimtab.execution.sprinting.sprinter import Sprinter
 from trimtab.policies.base import Policy
 from trimtab.policies.sprint_budget import SprintBudget
@@ -110,19 +110,19 @@ class SprintTimer:
 
 
 @dataclass(slots=True)
-class RunningJob:
-    """The job that runs, and the stay that has not ended yet; `level` is 1 in a sprint."""
+class QueueRunningJob:
+    """The job that runs, and the allocation that has not ended yet; `level` is 1 in a sprint."""
 
     job: QueuedJob
-    stay_start_s: float
+    allocation_start_s: float
     level: int = field(default=0, init=False)
 
 
-RunningT = TypeVar("RunningT", bound=RunningJob)
+RunningT = TypeVar("RunningT", bound=QueueRunningJob)
 
 
 class JobQueue(Generic[RunningT]):
-    """The buffers, the job that runs, its sprints and stays, on node 0.
+    """The buffers, the job that runs, its sprints and allocations, on node 0.
 
     `policy` is a queue by priority (`dispatch_policy.check_drives`): an arrival of higher priority
     evicts if it `evicts`; drop ratios, timeouts and budget are its own. A command reads its ratio
@@ -144,7 +144,7 @@ class JobQueue(Generic[RunningT]):
         self._timer = SprintTimer(SprintBudget(policy.budget_s, policy.replenish_s_per_s))
         self._running: RunningT | None = None
         self._begun_s = time.monotonic()
-        self.stays: list[Stay] = []
+        self.allocations: list[Allocation] = []
 
     def _now_s(self) -> float:
         return time.monotonic() - self._begun_s
@@ -152,7 +152,7 @@ class JobQueue(Generic[RunningT]):
     def _note_start(self, running: RunningT) -> None:
         self._running = running
         timeout_s = self._policy.timeout_s.get(running.job.job_class)
-        self._timer.start(running.stay_start_s, timeout_s)
+        self._timer.start(running.allocation_start_s, timeout_s)
 
     def _free(self) -> None:
         """Let go of the job: it has ended or was evicted."""
@@ -169,7 +169,7 @@ class JobQueue(Generic[RunningT]):
         self._timer.fire(now_s)
         if running.level == self._timer.sprinting:  # the budget is empty
             return
-        self._close_stay(running, now_s, "level")
+        self._close_allocation(running, now_s, "level")
         running.level = int(self._timer.sprinting)
         if self._timer.sprinting:
             self._sprinter.sprint()
@@ -177,8 +177,10 @@ class JobQueue(Generic[RunningT]):
             self._sprinter.rest()
         self._on_event(now_s, "sprints" if self._timer.sprinting else "rests", running.job.job)
 
-    def _close_stay(self, running: RunningJob, end_s: float, end: str) -> None:
-        level, start_s = running.level, running.stay_start_s
+    def _close_allocation(self, running: QueueRunningJob, end_s: float, end: str) -> None:
+        level, start_s = running.level, running.allocation_start_s
         milli = self._sprinter.sprint_milli if level else self._sprinter.normal_milli
-        self.stays.append(Stay(running.job.job, 0, level, milli, start_s, start_s, end_s, end))
-        running.stay_start_s = end_s
+        self.allocations.append(
+            Allocation(running.job.job, 0, level, milli, start_s, start_s, end_s, end)
+        )
+        running.allocation_start_s = end_s

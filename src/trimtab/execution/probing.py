@@ -21,7 +21,7 @@ import yaml
 from trimtab.errors import UserError
 from trimtab.execution import rooflines
 from trimtab.execution.sprinting.frequencies import Governors
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 from trimtab.profiling.meters.power_model import HardwareModel, idle_share_j
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.program import Program
@@ -93,7 +93,7 @@ def probe(
         document["models"] = models()
     check_output(name, output, overwrite=overwrite)  # it took a while: somebody may have written it
     text = yaml.safe_dump(document, sort_keys=False, width=98, allow_unicode=True)
-    with whole_file(output) as temporary:
+    with atomic_write(output) as temporary:
         temporary.write_text(f"# Probed on this host by `trimtab probe`.\n{text}")
     return document
 

@@ -17,7 +17,7 @@ _MOST_RENAMES = 1000  # for which all pairs are compared; else only those with e
 
 
 @dataclass
-class Lines:
+class LineYears:
     """The lines of a tree: the year of each, by file. Only files that `patterns` match count."""
 
     patterns: Sequence[str]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from trimtab.config.groups.code_base import CodeBase
 from trimtab.growth.history import Sample, open_repository, samples_of, tip_of
-from trimtab.growth.lines import Lines
+from trimtab.growth.lines import LineYears
 from trimtab.growth.progress import Progress, Row
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import LINES_BY_YEAR
@@ -37,7 +37,7 @@ def measure_growth(
     *complete, last = samples_of(repository, tip_of(repository, tip), wanted.interval_days)
     progress = Progress.read(destination / "progress.npz", wanted)
     done = progress.done_of(complete)
-    lines = Lines(wanted.files, dict(progress.by_file or {}) if done else {})
+    lines = LineYears(wanted.files, dict(progress.by_file or {}) if done else {})
     rows = list(progress.rows) if done else []
     before = progress.commit if done else None
 
@@ -60,6 +60,6 @@ def measure_growth(
     write_table(destination / "lines.parquet", LINES_BY_YEAR, frame)
 
 
-def _rows(sample: Sample, lines: Lines) -> list[Row]:
+def _rows(sample: Sample, lines: LineYears) -> list[Row]:
     counts = lines.counts() or {sample.year: 0}
     return [(sample.commit, sample.at_s, year, counts[year]) for year in sorted(counts)]

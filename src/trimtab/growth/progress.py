@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from trimtab.config.groups.code_base import CodeBase
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 from trimtab.growth.history import Sample
 from trimtab.growth.lines import Years
 
@@ -54,7 +54,7 @@ class Progress:
         """Write it to `path`."""
         by_file = self.by_file or {}
         head = {"key": self.key, "commit": self.commit, "rows": self.rows, "files": list(by_file)}
-        with whole_file(path) as temporary, temporary.open("wb") as file:
+        with atomic_write(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(
                 file,
                 head=np.frombuffer(json.dumps(head).encode(), np.uint8),

@@ -6,18 +6,18 @@ from trimtab.errors import TrimtabError
 from trimtab.files import open_regular
 from trimtab.images.archives.image import Image
 from trimtab.images.layers import open_layer
-from trimtab.images.node import Node
+from trimtab.images.node import Inode
 from trimtab.images.tar.stream import CHUNK_BYTES
 
 
-def contents_of(image: Image, nodes: Iterable[Node]) -> Iterator[tuple[Node, Iterator[bytes]]]:
+def contents_of(image: Image, nodes: Iterable[Inode]) -> Iterator[tuple[Inode, Iterator[bytes]]]:
     """Yield files with the bytes that are stored of each, which have to be taken at once.
 
     They come as they lie in the layers, those of local files last. Raises ImageError where the
     image was changed since its view was made, TrimtabError where a local file was, and OSError
     where either cannot be read.
     """
-    by_layer: dict[int, list[Node]] = {}
+    by_layer: dict[int, list[Inode]] = {}
     local = []
     for node in nodes:
         if node.local is None:
@@ -33,7 +33,7 @@ def contents_of(image: Image, nodes: Iterable[Node]) -> Iterator[tuple[Node, Ite
         yield node, _local_pieces(node)
 
 
-def _local_pieces(node: Node) -> Iterator[bytes]:
+def _local_pieces(node: Inode) -> Iterator[bytes]:
     assert node.local is not None
     left_bytes = node.size_bytes
     with open_regular(node.local) as file:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from trimtab.errors import UserError
-from trimtab.files import open_regular, whole_file
+from trimtab.files import atomic_write, open_regular
 from trimtab.images.archives.opening import open_image
 from trimtab.images.errors import ImageError
 from trimtab.images.writing.reference import Reference
@@ -39,7 +39,7 @@ class EngineImage:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ContainerLimits:
     """What a container may take; where it is None the engine sets no limit."""
 
     timeout_s: float = 3600.0
@@ -49,7 +49,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Ended:
+class ContainerResult:
     """How a container ended, and what it wrote."""
 
     exit_code: int
@@ -57,7 +57,7 @@ class Ended:
     errors: bytes
 
 
-class Engine:
+class ContainerEngine:
     """An engine that answered. Every method raises EngineError where it does not do what is asked,
     or is gone half-way.
     """
@@ -103,7 +103,7 @@ class Engine:
         identity = self.inspect(name).image_id
         if "@" not in name and not identity.rpartition(":")[2].startswith(name.rpartition(":")[2]):
             name = str(Reference.parse(name))  # with a tag: without one engines save all of them
-        with whole_file(archive) as temporary:
+        with atomic_write(archive) as temporary:
             with temporary.open("wb") as file, self._asked(failed, name):
                 for chunk in self._client.api.get_image(name):
                     file.write(chunk)
@@ -130,11 +130,11 @@ class Engine:
         self,
         name: str,
         command: Sequence[str] | None = None,
-        limits: Limits = Limits(),
+        limits: ContainerLimits = ContainerLimits(),
         *,
         network: str = "none",
         folders: Mapping[Path, str] | None = None,
-    ) -> Ended:
+    ) -> ContainerResult:
         """Run `command`, or what the image says, in a new container, and return how it ended.
 
         `folders` of this machine are at these paths in it, and may be written to. The container is
@@ -163,7 +163,7 @@ class Engine:
                 )
                 container.start()
                 exit_code = self._wait(container, name, limits.timeout_s)
-                return Ended(
+                return ContainerResult(
                     exit_code,
                     _written(container, name, "stdout"),
                     _written(container, name, "stderr"),

@@ -13,12 +13,12 @@ from trimtab.errors import UserError
 from trimtab.files import naming, new_folder_beside, remove_tree
 from trimtab.images.archives.image import Image
 from trimtab.images.contents import contents_of
-from trimtab.images.node import Kind, Node
-from trimtab.images.selection import Selection, select
+from trimtab.images.node import FileType, Inode
+from trimtab.images.selection import ViewSelection, select
 from trimtab.images.view import View
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_DEVICES = {Kind.CHARACTER_DEVICE: stat.S_IFCHR, Kind.BLOCK_DEVICE: stat.S_IFBLK}
+_DEVICES = {FileType.CHARACTER_DEVICE: stat.S_IFCHR, FileType.BLOCK_DEVICE: stat.S_IFBLK}
 _MAY_NOT = {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.EINVAL}
 _OTHERS_RIGHTS = stat.S_ISUID | stat.S_ISGID
 
@@ -64,7 +64,7 @@ class _Extracting:
         self.left_out = LeftOut()
         self.may_own = os.geteuid() == 0
 
-    def extract(self, image: Image, selection: Selection) -> LeftOut:
+    def extract(self, image: Image, selection: ViewSelection) -> LeftOut:
         for name in selection.folders:
             if name:
                 self._path(name).mkdir(0o700)
@@ -84,7 +84,7 @@ class _Extracting:
     def _path(self, name: str) -> Path:
         return self.top / name if name else self.top
 
-    def _write(self, name: str, node: Node, pieces: Iterator[bytes]) -> None:
+    def _write(self, name: str, node: Inode, pieces: Iterator[bytes]) -> None:
         with open(os.open(f"{self.top}/{name}", _NEW, 0o600), "wb") as file:
             for piece in placed(file, node, pieces):
                 file.write(piece)
@@ -94,11 +94,11 @@ class _Extracting:
                 file.truncate(node.size_bytes)
             self._describe(name, node, file.fileno())
 
-    def _make(self, name: str, node: Node) -> None:
+    def _make(self, name: str, node: Inode) -> None:
         path = self._path(name)
-        if node.kind is Kind.LINK:
+        if node.kind is FileType.LINK:
             path.symlink_to(node.target)
-        elif node.kind is Kind.PIPE:
+        elif node.kind is FileType.PIPE:
             os.mkfifo(path, 0o600)
         else:
             try:
@@ -110,12 +110,12 @@ class _Extracting:
                 return
         self._describe(name, node, path)
 
-    def _describe(self, name: str, node: Node, place: Path | int) -> None:
+    def _describe(self, name: str, node: Inode, place: Path | int) -> None:
         """Owner first, which takes rights and attributes away, then these, and the times last.
 
         `place` is the path of what was made, or its descriptor.
         """
-        follow = node.kind is not Kind.LINK
+        follow = node.kind is not FileType.LINK
         owned = self._own(name, node, place, follow)
         for key, value in node.xattrs:
             with self._unless_refused(name, self.left_out.xattrs):
@@ -127,7 +127,7 @@ class _Extracting:
             place.chmod(mode)
         os.utime(place, ns=(node.mtime_ns, node.mtime_ns), follow_symlinks=follow)
 
-    def _own(self, name: str, node: Node, place: Path | int, follow: bool) -> bool:
+    def _own(self, name: str, node: Inode, place: Path | int, follow: bool) -> bool:
         if (node.uid, node.gid) == (os.geteuid(), os.getegid()):
             return True
         if self.may_own:
@@ -149,7 +149,7 @@ class _Extracting:
                 refused.append(f"/{name}")
 
 
-def placed(file: IO[bytes], node: Node, pieces: Iterator[bytes]) -> Iterator[bytes]:
+def placed(file: IO[bytes], node: Inode, pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield pieces, the file being where each belongs: those of a sparse one lie apart."""
     if node.segments is None:
         yield from pieces

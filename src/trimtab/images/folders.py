@@ -17,17 +17,17 @@ from trimtab.images.archives.fields import Fields
 from trimtab.images.archives.image import Config, Image
 from trimtab.images.archives.opening import open_image
 from trimtab.images.compression import Compression
-from trimtab.images.node import Folder, Kind, Node
+from trimtab.images.node import FileType, Folder, Inode
 from trimtab.images.view import View
 from trimtab.images.writing.image import write_image
 
 _KINDS = {
-    stat.S_IFREG: Kind.FILE,
-    stat.S_IFDIR: Kind.FOLDER,
-    stat.S_IFLNK: Kind.LINK,
-    stat.S_IFCHR: Kind.CHARACTER_DEVICE,
-    stat.S_IFBLK: Kind.BLOCK_DEVICE,
-    stat.S_IFIFO: Kind.PIPE,
+    stat.S_IFREG: FileType.FILE,
+    stat.S_IFDIR: FileType.FOLDER,
+    stat.S_IFLNK: FileType.LINK,
+    stat.S_IFCHR: FileType.CHARACTER_DEVICE,
+    stat.S_IFBLK: FileType.BLOCK_DEVICE,
+    stat.S_IFIFO: FileType.PIPE,
 }
 
 
@@ -65,7 +65,7 @@ def folder_view(top: Path) -> View:
     root = _node(str(top), top.stat())
     assert isinstance(root, Folder)
     device = top.stat().st_dev
-    named: dict[int, Node] = {}  # files of several names, by inode
+    named: dict[int, Inode] = {}  # files of several names, by inode
     waiting = [(root, str(top))]
     while waiting:
         folder, place = waiting.pop()
@@ -86,11 +86,11 @@ def folder_view(top: Path) -> View:
     return View(root)
 
 
-def _node(path: str, status: os.stat_result) -> Node | None:
+def _node(path: str, status: os.stat_result) -> Inode | None:
     kind = _KINDS.get(stat.S_IFMT(status.st_mode))
     if kind is None:
         return None
-    node = (Folder if kind is Kind.FOLDER else Node)(
+    node = (Folder if kind is FileType.FOLDER else Inode)(
         kind,
         stat.S_IMODE(status.st_mode),
         status.st_uid,
@@ -99,9 +99,9 @@ def _node(path: str, status: os.stat_result) -> Node | None:
         xattrs=_xattrs(path),
         layer=0,
     )
-    if kind is Kind.FILE:
+    if kind is FileType.FILE:
         node.local, node.size_bytes = Path(path), status.st_size
-    elif kind is Kind.LINK:
+    elif kind is FileType.LINK:
         node.target = os.readlink(path)
     else:
         node.device = os.major(status.st_rdev), os.minor(status.st_rdev)

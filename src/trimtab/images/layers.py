@@ -9,11 +9,11 @@ from trimtab.images.digest import checked
 from trimtab.images.errors import damage_of
 from trimtab.images.limits import ImageLimit
 from trimtab.images.tar.names import encoded
-from trimtab.images.tar.reader import Member, read_members
+from trimtab.images.tar.reader import TarMember, read_members
 from trimtab.images.tar.stream import CHUNK_BYTES, ByteStream, FileStream
 
 
-def read_layer(image: Image, number: int, limit: ImageLimit) -> list[Member]:
+def read_layer(image: Image, number: int, limit: ImageLimit) -> list[TarMember]:
     """Return the members of a layer, all of which is read.
 
     Raises ImageError where it is damaged or not what its digests say, or goes beyond `limit`.
@@ -65,7 +65,7 @@ def compression_at(layer: Layer) -> Compression:
         return compression_of(file.read(min(CHUNK_BYTES, layer.region.size_bytes)))
 
 
-def _text_bytes(member: Member) -> int:
+def _text_bytes(member: TarMember) -> int:
     count = len(member.name) + len(member.hard_link)
     if member.node is not None:
         count += len(encoded(member.node.target))

@@ -14,9 +14,9 @@ from trimtab.images.archives.image import Image
 from trimtab.images.errors import DamagedError, damage_of
 from trimtab.images.layers import layer_name, read_layer
 from trimtab.images.limits import ImageLimit
-from trimtab.images.node import Folder, Kind, Node, implied_folder
+from trimtab.images.node import FileType, Folder, Inode, implied_folder
 from trimtab.images.tar.names import shown
-from trimtab.images.tar.reader import Member
+from trimtab.images.tar.reader import TarMember
 from trimtab.images.view import View
 
 WHITEOUT = ".wh."
@@ -51,9 +51,9 @@ class _Applying:
 
     def __init__(self, view: View, layer: int, limit: ImageLimit) -> None:
         self.view, self.layer, self.limit = view, layer, limit
-        self.aside: dict[str, Node] = {}  # what AUFS keeps hard links to
+        self.aside: dict[str, Inode] = {}  # what AUFS keeps hard links to
 
-    def apply(self, members: list[Member]) -> None:
+    def apply(self, members: list[TarMember]) -> None:
         """Take away and add what the members say."""
         entries, whiteouts = [], []
         for member in members:
@@ -91,7 +91,7 @@ class _Applying:
         folder.children[name] = made = implied_folder()
         return made
 
-    def _add(self, member: Member) -> None:
+    def _add(self, member: TarMember) -> None:
         new = member.node or self._linked(member)
         if not member.name:
             if not isinstance(new, Folder):
@@ -105,7 +105,7 @@ class _Applying:
             new.children = old.children
         children[name] = new
 
-    def _linked(self, member: Member) -> Node:
+    def _linked(self, member: TarMember) -> Inode:
         if member.hard_link in self.aside:
             return self.aside[member.hard_link]
         found = self.view.find(f"/{member.hard_link}", follow=False)
@@ -123,7 +123,7 @@ class _Applying:
         names = path.split("/") if path else []
         for depth, name in enumerate(names, 1):
             inner = folder.children.get(name)
-            if inner is not None and inner.layer == self.layer and inner.kind is Kind.LINK:
+            if inner is not None and inner.layer == self.layer and inner.kind is FileType.LINK:
                 found = self.view.find("/" + "/".join(names[:depth]))
                 if found is not None:
                     inner = found.node

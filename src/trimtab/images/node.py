@@ -7,7 +7,7 @@ from pathlib import Path
 NO_LAYER = -1
 
 
-class Kind(StrEnum):
+class FileType(StrEnum):
     """The kinds of files that Unix has; sockets are in no archive."""
 
     FILE = "file"
@@ -19,7 +19,7 @@ class Kind(StrEnum):
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class Inode:
     """An inode: all that there is to say of a file, link or device besides its names.
 
     `mode` has the permission bits, with setuid, setgid and sticky. `target` is a link's text,
@@ -29,7 +29,7 @@ class Node:
     `size_bytes` being zeros. `layer` is NO_LAYER for what no layer has an entry of.
     """
 
-    kind: Kind
+    kind: FileType
     mode: int
     uid: int = 0
     gid: int = 0
@@ -52,12 +52,12 @@ class Node:
 
 
 @dataclass(slots=True, eq=False)
-class Folder(Node):
+class Folder(Inode):
     """A folder, with what is in it by name."""
 
-    children: dict[str, Node] = field(default_factory=dict)
+    children: dict[str, Inode] = field(default_factory=dict)
 
 
 def implied_folder() -> Folder:
     """Return a folder that no layer has an entry of, as engines make it for what is in it."""
-    return Folder(Kind.FOLDER, 0o755)
+    return Folder(FileType.FOLDER, 0o755)

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from trimtab.errors import TrimtabError
-from trimtab.images.node import Folder, Kind, Node
+from trimtab.images.node import FileType, Folder, Inode
 from trimtab.images.tar.names import shown
 from trimtab.images.view import View
 
 
 @dataclass
-class Selection:
+class ViewSelection:
     """What of a view is taken, in an order that depends on nothing else.
 
     Names are relative to the top folder, whose own name is empty. Of a file with several names the
@@ -19,9 +19,9 @@ class Selection:
     """
 
     folders: dict[str, Folder] = field(default_factory=dict)
-    files: dict[Node, str] = field(default_factory=dict)
-    others: dict[Node, str] = field(default_factory=dict)
-    hard_links: list[tuple[str, Node, str]] = field(default_factory=list)
+    files: dict[Inode, str] = field(default_factory=dict)
+    others: dict[Inode, str] = field(default_factory=dict)
+    hard_links: list[tuple[str, Inode, str]] = field(default_factory=list)
 
     @property
     def paths(self) -> int:
@@ -29,14 +29,14 @@ class Selection:
         return len(self.folders) + len(self.files) + len(self.others) + len(self.hard_links)
 
 
-def select(view: View, kept: Iterable[str] | None = None) -> Selection:
+def select(view: View, kept: Iterable[str] | None = None) -> ViewSelection:
     """Return the part of `view` that has the paths `kept`, or all of it.
 
     Of a folder that is kept, what is in it is not kept with it. Raises TrimtabError for a path
     that is not in the view as it is written.
     """
     left = None if kept is None else _with_parents(kept)
-    selection = Selection()
+    selection = ViewSelection()
     for path, node in view.walk():
         if left is not None:
             if path not in left:
@@ -46,7 +46,7 @@ def select(view: View, kept: Iterable[str] | None = None) -> Selection:
         if isinstance(node, Folder):
             selection.folders[name] = node
             continue
-        named = selection.files if node.kind is Kind.FILE else selection.others
+        named = selection.files if node.kind is FileType.FILE else selection.others
         if node in named:
             selection.hard_links.append((name, node, named[node]))
         else:

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trimtab.errors import TrimtabError
-from trimtab.images.node import Folder, Kind, Node, implied_folder
+from trimtab.images.node import FileType, Folder, Inode, implied_folder
 
 _MOST_LINKS = 40  # MAXSYMLINKS of Linux
 
 
 @dataclass(frozen=True)
-class Found:
+class ResolvedPath:
     """What a path leads to: its real path, and the links that were followed, by their real paths.
 
     Real paths begin with a slash and have no link before their last component. `steps` is how many
@@ -19,7 +19,7 @@ class Found:
     """
 
     path: str
-    node: Node
+    node: Inode
     links: tuple[str, ...]
     steps: int
 
@@ -30,7 +30,7 @@ class View:
 
     root: Folder = field(default_factory=implied_folder)
 
-    def find(self, path: str, *, follow: bool = True) -> Found | None:
+    def find(self, path: str, *, follow: bool = True) -> ResolvedPath | None:
         """Return what `path` leads to for a program inside; None where nothing is.
 
         Links are resolved inside the image, however they are written; the last one only with
@@ -54,7 +54,7 @@ class View:
             node = folders[-1].children.get(name)
             if node is None:
                 return None
-            if node.kind is Kind.LINK and (follow or any(waiting)):
+            if node.kind is FileType.LINK and (follow or any(waiting)):
                 links.append("/" + "/".join([*names, name]))
                 if len(links) > _MOST_LINKS:
                     return None
@@ -67,10 +67,10 @@ class View:
             elif any(part != "" for part in waiting):
                 return None
             else:
-                return Found("/" + "/".join([*names, name]), node, tuple(links), steps)
-        return Found("/" + "/".join(names), folders[-1], tuple(links), steps)
+                return ResolvedPath("/" + "/".join([*names, name]), node, tuple(links), steps)
+        return ResolvedPath("/" + "/".join(names), folders[-1], tuple(links), steps)
 
-    def walk(self) -> Iterator[tuple[str, Node]]:
+    def walk(self) -> Iterator[tuple[str, Inode]]:
         """Yield every path with what it stands for, folders before what is in them, by name.
 
         Names of one file, hard links, come with the same node.
@@ -104,8 +104,8 @@ class View:
                 raise TrimtabError(f"{path}: {parent!r} is no folder in the image")
             folder = inner
         size_bytes = local.stat().st_size
-        node = folder.children.setdefault(name, Node(Kind.FILE, mode))
-        if node.kind is not Kind.FILE:
+        node = folder.children.setdefault(name, Inode(FileType.FILE, mode))
+        if node.kind is not FileType.FILE:
             raise TrimtabError(f"{path}: a {node.kind} in the image; expected a file")
         node.local, node.size_bytes, node.segments = local, size_bytes, None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trimtab.images.archives.image import Image
-from trimtab.images.archives.region import Region, identity_of, opened
+from trimtab.images.archives.region import FileRegion, identity_of, opened
 from trimtab.images.compression import Compression, compressor
 from trimtab.images.layers import open_layer
 from trimtab.images.tar.stream import CHUNK_BYTES
@@ -93,6 +93,6 @@ def _compressed(image: Image, number: int, compression: Compression, path: Path 
                 return Weight(before_bytes, after_bytes, compress_s)
 
 
-def _whole(path: Path) -> Region:
+def _whole(path: Path) -> FileRegion:
     with opened(path) as file:
-        return Region(path, 0, path.stat().st_size, identity_of(file))
+        return FileRegion(path, 0, path.stat().st_size, identity_of(file))

@@ -13,12 +13,12 @@ from typing import Any
 
 import pandas as pd
 
-from trimtab.clusters.layout import Model
+from trimtab.clusters.layout import KernelModel
 from trimtab.queueing.poisson_priority import Discipline
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PendingTask:
     """A job that asks for a place. `job_class` is the index of its class."""
 
     job: int
@@ -45,7 +45,7 @@ class NodeState:
     free_memory_bytes: int
     has_image: bool = True
 
-    def has_room(self, task: Task) -> bool:
+    def has_room(self, task: PendingTask) -> bool:
         """Return whether `task` fits into what is free."""
         return (
             task.cpu_milli <= self.free_cpu_milli
@@ -55,10 +55,10 @@ class NodeState:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningTask:
     """A task that has a place: where, at which frequency level, and since when."""
 
-    task: Task
+    task: PendingTask
     node: int
     level: int
     start_s: float
@@ -118,17 +118,17 @@ class Policy(ABC):
                 setattr(cls, name, vars(Policy)[name])
 
     @abstractmethod
-    def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
+    def place(self, task: PendingTask, nodes: Sequence[NodeState]) -> Placement | None:
         """Return where `task` starts, given the nodes that have room for it; None: it waits."""
 
-    def evict(self, task: Task, running: Sequence[Running]) -> Running | None:
+    def evict(self, task: PendingTask, running: Sequence[RunningTask]) -> RunningTask | None:
         """Return whom `task`, which fits nowhere, takes the place of; None: it waits.
 
         `running` are the tasks whose leaving would make room for it.
         """
         return None
 
-    def reconsider(self, running: Running, nodes: Sequence[NodeState]) -> Placement | None:
+    def reconsider(self, running: RunningTask, nodes: Sequence[NodeState]) -> Placement | None:
         """Return where `running` is moved to; None: it stays.
 
         `nodes` are those with room for it, and its own with its own share counted as free.
@@ -149,7 +149,7 @@ class Policy(ABC):
         """
         return None
 
-    def fill_kernel(self, model: Model) -> None:
+    def fill_kernel(self, model: KernelModel) -> None:
         """Put what the kernel's `placement_rule` needs besides the above into its tables.
 
         Raises UserError for a policy made for another cluster.

@@ -6,7 +6,7 @@ from typing import Any
 
 from trimtab.clusters.layout import FIRST_FIT
 from trimtab.errors import UserError
-from trimtab.policies.facts import Facts
+from trimtab.policies.facts import PolicyInputs
 from trimtab.policies.priority import Preemption, Priority
 
 
@@ -59,6 +59,6 @@ class Dias(Priority):
 MADE_WITH = Dias
 
 
-def build(facts: Facts, **parameters: Any) -> Dias:
+def build(facts: PolicyInputs, **parameters: Any) -> Dias:
     """Return the policy that a YAML of the kind `dias` describes."""
     return Dias(**parameters)

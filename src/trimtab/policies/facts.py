@@ -36,7 +36,7 @@ class ProbeRun:
 
 
 @dataclass(frozen=True)
-class Facts:
+class PolicyInputs:
     """All that a policy may be made from; `asked` has one entry a class of jobs."""
 
     cluster: Cluster

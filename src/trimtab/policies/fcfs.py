@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from trimtab.clusters.layout import FIRST_FIT
-from trimtab.policies.base import NodeState, Placement, Policy, Task
-from trimtab.policies.facts import Facts
+from trimtab.policies.base import NodeState, PendingTask, Placement, Policy
+from trimtab.policies.facts import PolicyInputs
 
 
 class FirstComeFirstServed(Policy):
@@ -20,11 +20,13 @@ class FirstComeFirstServed(Policy):
         self.level = level
         self.head_of_line = head_of_line
 
-    def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
+    def place(self, task: PendingTask, nodes: Sequence[NodeState]) -> Placement | None:
         """Return the first node with room."""
         return Placement(nodes[0].node, self.level) if nodes else None
 
 
-def build(facts: Facts, *, level: int = -1, head_of_line: bool = False) -> FirstComeFirstServed:
+def build(
+    facts: PolicyInputs, *, level: int = -1, head_of_line: bool = False
+) -> FirstComeFirstServed:
     """Return the policy that a YAML of the kind `fcfs` describes."""
     return FirstComeFirstServed(level=level, head_of_line=head_of_line)

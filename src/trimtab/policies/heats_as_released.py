@@ -20,10 +20,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab.clusters.layout import HEATS_AS_RELEASED, Model
+from trimtab.clusters.layout import HEATS_AS_RELEASED, KernelModel
 from trimtab.errors import UserError
-from trimtab.policies.base import NodeState, Placement, Policy, Running, Task
-from trimtab.policies.facts import Facts
+from trimtab.policies.base import NodeState, PendingTask, Placement, Policy, RunningTask
+from trimtab.policies.facts import PolicyInputs
 
 # The row: energy (a share, higher is better) and performance (operations a second) of the four
 # types of nodes, in the release by their host names. Which is which of table 3.2 is not said; the
@@ -70,14 +70,14 @@ class HeatsAsReleased(Policy):
         # In the release's order of operations.
         self.score = np.asarray(shares * energy_weight + operations * (1.0 - energy_weight))
 
-    def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
+    def place(self, task: PendingTask, nodes: Sequence[NodeState]) -> Placement | None:
         """Return the node with room whose type scores best, among equals the first."""
         if not nodes:
             return None
         best = min(nodes, key=lambda state: (-self.score[state.node_type], state.node))
         return Placement(best.node, int(self.levels[best.node_type]) - 1)
 
-    def reconsider(self, running: Running, nodes: Sequence[NodeState]) -> Placement | None:
+    def reconsider(self, running: RunningTask, nodes: Sequence[NodeState]) -> Placement | None:
         """Return the best node if it is of another type than the present one."""
         types = {state.node: state.node_type for state in nodes}
         placement = self.place(running.task, nodes)
@@ -85,7 +85,7 @@ class HeatsAsReleased(Policy):
             return None
         return placement
 
-    def fill_kernel(self, model: Model) -> None:
+    def fill_kernel(self, model: KernelModel) -> None:
         """Put the score of each node type into the tables."""
         if len(self.score) != len(model.kinds):
             message = f"{len(self.score)} node types, the cluster has {len(model.kinds)}"
@@ -93,7 +93,9 @@ class HeatsAsReleased(Policy):
         model.kinds["score"] = self.score
 
 
-def build(facts: Facts, *, energy_weight: float = 1.0, tick_s: float = 60.0) -> HeatsAsReleased:
+def build(
+    facts: PolicyInputs, *, energy_weight: float = 1.0, tick_s: float = 60.0
+) -> HeatsAsReleased:
     """Return the policy that a YAML of the kind `heats_as_released` describes.
 
     Raises UserError for a cluster of other node types than the four of its one row.

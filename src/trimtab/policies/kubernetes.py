@@ -27,10 +27,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab.clusters.layout import KUBERNETES, Model
+from trimtab.clusters.layout import KUBERNETES, KernelModel
 from trimtab.errors import UserError
-from trimtab.policies.base import NodeState, Placement, Policy, Task
-from trimtab.policies.facts import Facts
+from trimtab.policies.base import NodeState, PendingTask, Placement, Policy
+from trimtab.policies.facts import PolicyInputs
 
 LEAST_CPU_MILLI = 100
 LEAST_MEMORY_BYTES = 200 * 1024 * 1024
@@ -49,7 +49,7 @@ def nodes_to_find(node_count: int) -> int:
     return max(node_count * percent // 100, _FEWEST_NODES)
 
 
-def score(task: Task, state: NodeState) -> int:
+def score(task: PendingTask, state: NodeState) -> int:
     """Return the points of `state` for `task`, 0 to 200."""
     cpu_used = state.cpu_milli - state.free_cpu_milli
     memory_used = state.memory_bytes - state.free_memory_bytes
@@ -85,7 +85,7 @@ class Kubernetes(Policy):
         self.levels: NDArray[np.int64] = np.asarray(levels, dtype=np.int64)
         self.next_node = 0
 
-    def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
+    def place(self, task: PendingTask, nodes: Sequence[NodeState]) -> Placement | None:
         """Return the node of the highest score among the first that are found to have room."""
         if not nodes:
             return None
@@ -96,11 +96,11 @@ class Kubernetes(Policy):
         best = min(found, key=lambda state: (-score(task, state), state.node))
         return Placement(best.node, int(self.levels[best.node_type]) - 1)
 
-    def fill_kernel(self, model: Model) -> None:
+    def fill_kernel(self, model: KernelModel) -> None:
         """Say how many nodes a search finds."""
         model.rules["nodes_to_find"] = self.nodes_to_find
 
 
-def build(facts: Facts) -> Kubernetes:
+def build(facts: PolicyInputs) -> Kubernetes:
     """Return the policy that a YAML of the kind `kubernetes` describes."""
     return Kubernetes(facts.cluster.size, facts.levels)

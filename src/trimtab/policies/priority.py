@@ -5,8 +5,8 @@ from enum import StrEnum
 
 from trimtab.clusters.layout import FIRST_FIT
 from trimtab.errors import UserError
-from trimtab.policies.base import Running, Task
-from trimtab.policies.facts import Facts
+from trimtab.policies.base import PendingTask, RunningTask
+from trimtab.policies.facts import PolicyInputs
 from trimtab.policies.fcfs import FirstComeFirstServed
 from trimtab.queueing.poisson_priority import Discipline
 
@@ -40,7 +40,7 @@ class Priority(FirstComeFirstServed):
         self.evicts = self.preemption is not Preemption.NONE
         self.resumes = self.preemption is Preemption.RESUME
 
-    def evict(self, task: Task, running: Sequence[Running]) -> Running | None:
+    def evict(self, task: PendingTask, running: Sequence[RunningTask]) -> RunningTask | None:
         """Return the job of the lowest priority, and of those the one started last."""
         lower = [other for other in running if other.task.priority < task.priority]
         if not self.evicts or not lower:
@@ -53,6 +53,6 @@ class Priority(FirstComeFirstServed):
         return _DISCIPLINES[self.preemption]
 
 
-def build(facts: Facts, *, preemption: str = Preemption.NONE, level: int = -1) -> Priority:
+def build(facts: PolicyInputs, *, preemption: str = Preemption.NONE, level: int = -1) -> Priority:
     """Return the policy that a YAML of the kind `priority` describes."""
     return Priority(preemption, level=level)

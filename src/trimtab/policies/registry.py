@@ -12,16 +12,17 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from trimtab import policies
-from trimtab.kinds import built
+from trimtab.plugins import build_plugin
 from trimtab.policies.base import Policy
-from trimtab.policies.facts import Facts
+from trimtab.policies.facts import PolicyInputs
 
 
-def build_policy(kind: str, parameters: Mapping[str, Any], facts: Facts) -> Policy:
+def build_policy(kind: str, parameters: Mapping[str, Any], facts: PolicyInputs) -> Policy:
     """Return the policy of the module `kind` made with `parameters`.
 
     Raises UserError for a module or a parameter that is not there, and as the policy itself does.
     """
     return cast(
-        Policy, built(policies.__name__, policies.__path__, "policy", kind, parameters, facts)
+        Policy,
+        build_plugin(policies.__name__, policies.__path__, "policy", kind, parameters, facts),
     )

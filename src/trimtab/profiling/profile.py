@@ -20,8 +20,8 @@ from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.self_checking import find_self_checking
 from trimtab.profiling.traced_runs import (
-    OtherEndError,
     TracedRun,
+    TracedRunEndError,
     differing_outputs,
     read_functions,
     trace_runs,
@@ -29,7 +29,7 @@ from trimtab.profiling.traced_runs import (
 from trimtab.profiling.tracing.c_library import untraced_functions, why_functions_stay_unknown
 from trimtab.profiling.tracing.files import FileTrace, read_file_trace, tracing_command
 from trimtab.profiling.tracing.kernels import KernelTrace, read_kernel_trace
-from trimtab.profiling.used import usage_of
+from trimtab.profiling.usage import usage_of
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import EPOCHS, RUNS
 from trimtab.records.usage import Usage
@@ -191,7 +191,7 @@ def trace_program(
             alone = set(left_alone)
             try:
                 traced = trace_runs(workload, program, hardware, folder, traced_runs, alone)
-            except OtherEndError:
+            except TracedRunEndError:
                 checking = _self_checking(workload, program, hardware, folder, files, alone)
                 if not checking:
                     raise

@@ -13,7 +13,7 @@ from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.conditions import varied
 from trimtab.profiling.runs.measured import MeasuredRun, failure_of
 from trimtab.profiling.runs.program import Program
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.collector import eager_collection
 from trimtab.profiling.tracing.functions import (
@@ -28,7 +28,7 @@ _MOST_TIMES, _MOST_S = 4.0, 120.0
 _CACHES = "caches"
 
 
-class OtherEndError(UserError):
+class TracedRunEndError(UserError):
     """A traced run ended in another way than the program does, and in time."""
 
 
@@ -94,7 +94,7 @@ def trace_runs(
         if problem and number == 0:
             ended = run is not None and not run.timed_out
             failure = otherwise_while_traced(problem)
-            raise OtherEndError(failure) if ended else UserError(failure)
+            raise TracedRunEndError(failure) if ended else UserError(failure)
         traced.append(TracedRun(number, functions, kernels, run, problem))
         if run and number == 0:
             limit_s = max(_MOST_S, _MOST_TIMES * run.wall_s)
@@ -112,7 +112,7 @@ def _open_to_all(record: Path) -> None:
     record.chmod(0o1777)
 
 
-def read_functions(traced: Sequence[TracedRun], root: Root | None) -> FunctionTrace:
+def read_functions(traced: Sequence[TracedRun], root: RootFileSystem | None) -> FunctionTrace:
     """Return what functions the runs used, and what is missing of those that ended well.
 
     What a run ended itself, as a server by its stop signal, is none that was `killed`.

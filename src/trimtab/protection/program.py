@@ -15,7 +15,7 @@ from trimtab.config.groups.protection.task_program import TaskProgram
 from trimtab.config.stages import ProtectStage
 from trimtab.enclaves.cost.task import Bound, cost_at
 from trimtab.errors import TrimtabError
-from trimtab.files import sha256_of, whole_file
+from trimtab.files import atomic_write, sha256_of
 from trimtab.native import native_path
 from trimtab.protection.plan import SetUp
 from trimtab.sources import sources_of
@@ -81,7 +81,7 @@ def _digest_of(command: Sequence[str]) -> str:
 
 
 def _write_network(program: TaskProgram, network: Path, timeout_s: float) -> None:
-    with whole_file(network) as temporary, TemporaryDirectory(prefix="trimtab-") as folder:
+    with atomic_write(network) as temporary, TemporaryDirectory(prefix="trimtab-") as folder:
         words = [
             word.replace("{network}", str(temporary.absolute())).replace("{folder}", folder)
             for word in program.network

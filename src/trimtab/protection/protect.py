@@ -12,7 +12,7 @@ import pyarrow as pa
 from trimtab.config.stages import ProtectStage
 from trimtab.enclaves.simulation.simulate import policy_names
 from trimtab.errors import UserError
-from trimtab.locks import writing_in
+from trimtab.locks import folder_lock
 from trimtab.protection.journal import journal_of
 from trimtab.protection.measured import run_once
 from trimtab.protection.plan import SetUp, in_turns
@@ -38,7 +38,7 @@ def protect(stage: ProtectStage, destination: Path, tell: Tell) -> None:
             expected = f"expected one of {', '.join(policy_names())}"
             raise UserError(f"experiment.protect.policies: {policy!r} given, {expected}")
     rows: list[dict[str, Any]] = []
-    with writing_in(destination), TemporaryDirectory(prefix="trimtab-") as folder:
+    with folder_lock(destination), TemporaryDirectory(prefix="trimtab-") as folder:
         native = native_program(stage, destination)
         journal = journal_of(destination / "journal.jsonl", stage, native.digest)
         for set_up, repeat in in_turns(stage):

@@ -16,7 +16,7 @@ from trimtab.enclaves.graphs.builder import BARRIER
 from trimtab.enclaves.graphs.graph import TaskGraph
 from trimtab.enclaves.graphs.recorded import read_recorded
 from trimtab.enclaves.protected_graph import inside_s, limits_of
-from trimtab.enclaves.simulation.machine import EnclaveLimits, Machine, WorkerKind
+from trimtab.enclaves.simulation.machine import EnclaveLimits, EnclaveMachine, WorkerKind
 from trimtab.enclaves.simulation.simulate import simulate
 from trimtab.errors import TrimtabError
 from trimtab.protection.plan import SetUp
@@ -99,7 +99,7 @@ def _simulated(
         costs = inside_s(graph, enclave, encrypted=encrypted)
         limits = limits_of(graph, enclave, workers, encrypted=encrypted)
     idle_w, busy_w = stage.hardware.idle_w / cores, stage.hardware.busy_w / cores
-    machine = Machine((WorkerKind("cpu", workers, 1.0, idle_w, busy_w),), limits)
+    machine = EnclaveMachine((WorkerKind("cpu", workers, 1.0, idle_w, busy_w),), limits)
     run = simulate(graph, machine, policy, enclave_s=costs)
     tasks = int(np.count_nonzero(graph.kind != _kind_of_barriers(graph)))
     secure = graph.secure

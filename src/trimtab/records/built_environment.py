@@ -18,7 +18,7 @@ class LinkedFile:
 
 
 @dataclass(frozen=True, config=PART)
-class Place:
+class FileIdentity:
     """A file or folder below an original environment: its inode and its date."""
 
     path: AnyPath
@@ -27,7 +27,7 @@ class Place:
 
 
 @dataclass(frozen=True, config=PART)
-class PackageRecord(Place):
+class PackageRecord(FileIdentity):
     """What an installer recorded of the package `name`: the record's place, length and SHA-256."""
 
     name: Text
@@ -44,7 +44,7 @@ class OriginalIdentity:
     """
 
     location: AbsolutePath
-    places: list[Place]
+    places: list[FileIdentity]
     packages: list[PackageRecord]
 
 

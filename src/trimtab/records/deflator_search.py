@@ -10,7 +10,7 @@ from trimtab.records.values import Amount, Measure, Share, Text
 
 
 @dataclass(frozen=True, config=PART, kw_only=True)
-class Candidate:
+class DeflatorCandidate:
     """One combination and what the model says of it; every mapping is by class.
 
     A timeout is null where the class never sprints. `energy_j_per_job` is of an average job, the
@@ -51,7 +51,7 @@ class DeflatorSearch(Document):
     cluster: Text
     trace: Text
     classes: list[Text]
-    rows: list[Candidate]
+    rows: list[DeflatorCandidate]
     confirmed: SimulatedResponse | None
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import parse_json, read_limited, whole_file
+from trimtab.files import atomic_write, parse_json, read_limited
 
 # Of every part of a document: it has neither unknown keys nor infinities.
 PART = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -63,7 +63,7 @@ class Document(BaseModel):
         Raises TrimtabError, and leaves what is there, for one that would be refused when read.
         """
         text = self.text_for(path)
-        with whole_file(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(text)
 
     def text_for(self, path: Path) -> str:

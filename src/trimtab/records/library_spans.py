@@ -17,7 +17,7 @@ Row = tuple[Whole, Whole, Whole]  # start, end, place in `reasons`
 
 
 @dataclass(frozen=True, config=PART)
-class Reason:
+class SpanReasonText:
     """Why bytes stay or go, in words."""
 
     name: Text
@@ -33,7 +33,7 @@ class GpuCodeSpans:
     `unused_kernels` names a kernel of each removed element, by its offset.
     """
 
-    reasons: list[Reason]
+    reasons: list[SpanReasonText]
     elements_by_reason: dict[Text, Whole]
     bytes_by_reason: dict[Text, Whole]
     kernels: list[Text]
@@ -73,7 +73,7 @@ class LibrarySpans(Document):
     kept_bytes: Whole
     removed_bytes: Whole
     bytes_by_reason: dict[Text, Whole]
-    reasons: list[Reason]
+    reasons: list[SpanReasonText]
     spans: Annotated[list[Row], FailFast()] = Field(min_length=1)
     gpu_code: GpuCodeSpans | None = None
 
@@ -131,7 +131,7 @@ def spans_file(folder: Path, name: str) -> Path:
 
 
 def _check_totals(
-    key: str, rows: Iterable[Row], reasons: list[Reason], bytes_by_reason: dict[str, int]
+    key: str, rows: Iterable[Row], reasons: list[SpanReasonText], bytes_by_reason: dict[str, int]
 ) -> None:
     bytes_of = [0] * len(reasons)
     for start, end, reason in rows:

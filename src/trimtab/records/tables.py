@@ -164,7 +164,7 @@ SCHEDULED = pa.schema(
 )
 
 # One row a stay of a job on a node at one frequency: the bars of a Gantt chart.
-STAYS = pa.schema(
+ALLOCATIONS = pa.schema(
     [
         ("job", _int),
         ("node", _int),

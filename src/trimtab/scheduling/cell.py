@@ -104,7 +104,7 @@ def _replicated(
             seed=setting.stage.trace.seed + replication,
             folder=destination if replication == 0 else None,
             keep_jobs=keeps,
-            keep_stays=keeps,
+            keep_allocations=keeps,
             sample_s=span_s / _SAMPLES if keeps else None,
         )
         results.append(result)

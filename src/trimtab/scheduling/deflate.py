@@ -2,7 +2,7 @@
 
 from trimtab.config.groups.objective import Objective
 from trimtab.policies.dias import Dias
-from trimtab.records.deflator_search import Candidate, DeflatorSearch, SimulatedResponse
+from trimtab.records.deflator_search import DeflatorCandidate, DeflatorSearch, SimulatedResponse
 from trimtab.scheduling.deflator import search
 from trimtab.scheduling.engine_model import engine_classes, engine_power
 from trimtab.scheduling.setting import Setting, facts_of
@@ -34,7 +34,7 @@ def deflate(setting: Setting, objective: Objective) -> DeflatorSearch:
     )
 
 
-def _confirmed(setting: Setting, chosen: Candidate) -> SimulatedResponse:
+def _confirmed(setting: Setting, chosen: DeflatorCandidate) -> SimulatedResponse:
     facts = facts_of(setting)
     figures = simulate(
         facts.cluster,
@@ -43,7 +43,7 @@ def _confirmed(setting: Setting, chosen: Candidate) -> SimulatedResponse:
         Dias(drop_ratio=chosen.drop_ratio, timeout_s=chosen.timeout_s),
         seed=setting.stage.trace.seed,
         keep_jobs=False,
-        keep_stays=False,
+        keep_allocations=False,
     ).classes
     return SimulatedResponse(
         {name: figures[name].response_mean_s for name in chosen.drop_ratio},

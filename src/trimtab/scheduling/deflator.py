@@ -17,7 +17,7 @@ from trimtab.queueing.errors import UnstableQueueError
 from trimtab.queueing.phase_type import PhaseType
 from trimtab.queueing.poisson_priority import Discipline, response_times
 from trimtab.queueing.services import Service, Sprinted
-from trimtab.records.deflator_search import Candidate
+from trimtab.records.deflator_search import DeflatorCandidate
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def search(
     *,
     sprint_share: float = 1.0,
     energy_weight: float = 0.0,
-) -> list[Candidate]:
+) -> list[DeflatorCandidate]:
     """Return every combination that is stable, with the Pareto set and the choice marked.
 
     `classes` come in the order of decreasing importance. The Pareto set is that of the feasible
@@ -96,7 +96,7 @@ def search(
     front = pareto([_costs(candidate) for candidate in feasible])
     on_front = [candidate for candidate, kept in zip(feasible, front, strict=True) if kept]
 
-    def weighted(candidate: Candidate) -> float:
+    def weighted(candidate: DeflatorCandidate) -> float:
         response = sum(limits[name].weight * s for name, s in candidate.response_mean_s.items())
         return response + energy_weight * candidate.energy_j_per_job
 
@@ -123,7 +123,7 @@ def _evaluate(
     drop_ratios: Sequence[float],
     timeouts_s: Sequence[float | None],
     sprint_share: float,
-) -> Candidate | None:
+) -> DeflatorCandidate | None:
     names = [job_class.name for job_class in classes]
     rates = [job_class.rate_per_s for job_class in classes]
     services: list[Service] = []
@@ -149,7 +149,7 @@ def _evaluate(
         + (power.busy_w - power.idle_w) * (busy - sprinting)
         + (power.sprint_w - power.idle_w) * sprinting
     )
-    return Candidate(
+    return DeflatorCandidate(
         drop_ratio=dict(zip(names, drop_ratios, strict=True)),
         timeout_s=dict(zip(names, timeouts_s, strict=True)),
         accuracy_loss_pct=losses,
@@ -171,7 +171,7 @@ def _within(response_s: float, limit_s: float | None) -> bool:
     return limit_s is None or response_s <= limit_s
 
 
-def _costs(candidate: Candidate) -> list[float]:
+def _costs(candidate: DeflatorCandidate) -> list[float]:
     return [
         *candidate.response_mean_s.values(),
         *candidate.accuracy_loss_pct.values(),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType, Outage
-from trimtab.clusters.round_times import Rounds
+from trimtab.clusters.round_times import RoundServiceTimes
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import FrequencyLevel, Hardware
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
@@ -59,9 +59,9 @@ def job_classes_of(
     ]
 
 
-def rounds_of(rounds: RoundsConfig) -> Rounds:
+def rounds_of(rounds: RoundsConfig) -> RoundServiceTimes:
     """Return the mean times of a job's rounds and the distribution of its tasks' times."""
-    return Rounds(
+    return RoundServiceTimes(
         setup_s=rounds.set_up_s,
         map_task_s=rounds.map_task_s,
         shuffle_s=rounds.shuffle_s,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trimtab.clusters.round_times import service_times
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.trace import JobClassConfig, TraceConfig, Work
+from trimtab.config.groups.trace import JobClassConfig, TraceConfig, WorkConfig
 from trimtab.config.stages import TraceStage
 from trimtab.records.trace_facts import (
     ArrivalCounts,
@@ -22,7 +22,7 @@ from trimtab.records.trace_facts import (
     TraceFacts,
 )
 from trimtab.scheduling.from_config import GIB, measured_work, rounds_of
-from trimtab.scheduling.measured import Measured, with_rounds
+from trimtab.scheduling.measured import MeasuredClasses, with_rounds
 from trimtab.traces import distribution
 from trimtab.traces.formats.registry import read_format
 from trimtab.traces.generators import (
@@ -40,7 +40,7 @@ _BINS = 120
 _SAMPLE = 20_000  # jobs whose mean service time stands for all
 
 
-def make_trace(stage: TraceStage, measured: Measured, destination: Path) -> None:
+def make_trace(stage: TraceStage, measured: MeasuredClasses, destination: Path) -> None:
     """Write `trace.parquet` (TRACE) and `trace.json` to the folder `destination`.
 
     Raises UserError for a trace that is none, or that its files do not hold.
@@ -70,7 +70,11 @@ def make_trace(stage: TraceStage, measured: Measured, destination: Path) -> None
 
 
 def _class_facts(
-    trace: TraceConfig, name: str, of_class: Mapping[Any, Any], end_s: float, measured: Measured
+    trace: TraceConfig,
+    name: str,
+    of_class: Mapping[Any, Any],
+    end_s: float,
+    measured: MeasuredClasses,
 ) -> ClassFacts:
     configured = trace.classes.get(name)
     return ClassFacts(
@@ -84,7 +88,7 @@ def _class_facts(
     )
 
 
-def _service_source(trace: TraceConfig, measured: Measured) -> ServiceSource:
+def _service_source(trace: TraceConfig, measured: MeasuredClasses) -> ServiceSource:
     if measured.rounds:
         return ServiceSource.MEASURED_ROUNDS
     if measured.workloads:
@@ -109,7 +113,7 @@ class Empirical:
 
 
 def frames_of(
-    stage: TraceStage, measured: Measured, skipped: Counter[str]
+    stage: TraceStage, measured: MeasuredClasses, skipped: Counter[str]
 ) -> Iterable[pd.DataFrame]:
     """Return the trace of a stage as chunks of TRACE.
 
@@ -181,7 +185,7 @@ def _work(
     return _distribution(facts.work)
 
 
-def _distribution(work: Work) -> distribution.Distribution:
+def _distribution(work: WorkConfig) -> distribution.Distribution:
     match work.distribution:
         case "deterministic":
             return distribution.Deterministic(work.mean_s)

@@ -22,7 +22,7 @@ _COMPARED = ("work_s", "cold_start_s", "active_w")
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredClasses:
     """What was measured of a trace's classes, by class.
 
     `workloads` are in the environment that their class names, `original` the same ones in the
@@ -40,7 +40,7 @@ def read_measured(
     rounds: Sequence[Path],
     verify_runs: Sequence[Path],
     libraries: Sequence[Path],
-) -> Measured:
+) -> MeasuredClasses:
     """Return what was measured of the classes of a stage's trace.
 
     `rounds` are files of MeasuredRounds, `verify_runs` (RUNS) and `libraries` (LIBRARIES) those
@@ -53,7 +53,7 @@ def read_measured(
         found = measured_workload(verify_runs, libraries, facts.workload, environment, idle_w)
         return with_image_start(found, Path(facts.image_start)) if facts.image_start else found
 
-    return Measured(
+    return MeasuredClasses(
         {name: workload(facts, facts.environment) for name, facts in named.items()},
         {name: workload(facts, "original") for name, facts in named.items()},
         {

@@ -17,7 +17,7 @@ from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.enclave import Enclave, Secure
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
 from trimtab.config.stages import TraceStage
-from trimtab.enclaves.cost.task import Bound, Task, protected_s
+from trimtab.enclaves.cost.task import Bound, EnclaveTask, protected_s
 from trimtab.policies.facts import Asked
 from trimtab.scheduling.from_config import ENGINE, GIB, rounds_of
 
@@ -114,7 +114,7 @@ def _job_s(
     enclave: Enclave,
     bound: Bound,
 ) -> float:
-    share = Task(
+    share = EnclaveTask(
         work_s=work_s,
         calls=secure.calls / threads,
         in_bytes=secure.encrypted_mb * 1e6 / threads,
@@ -134,7 +134,7 @@ def _inside(
     """Return rounds whose tasks run inside, `threads` of them at once; each has `memory_bytes`."""
 
     def task_s(work_s: float) -> float:
-        task = Task(
+        task = EnclaveTask(
             work_s=work_s,
             calls=secure.calls,
             in_bytes=secure.encrypted_mb * 1e6,

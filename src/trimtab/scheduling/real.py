@@ -17,7 +17,7 @@ from trimtab.execution.slurm.run import run_policy
 from trimtab.execution.spark.rounds import WARM_UP
 from trimtab.execution.spark.run import run_trace
 from trimtab.policies.base import Policy
-from trimtab.policies.facts import Facts
+from trimtab.policies.facts import PolicyInputs
 from trimtab.policies.registry import build_policy
 from trimtab.records.figures import ClassFigures
 from trimtab.records.parquet.files import read_table, write_table
@@ -95,7 +95,9 @@ def _on_spark(
     return ran.jobs, ran.sprinter
 
 
-def _on_slurm(facts: Facts, policy: Policy, trace: pd.DataFrame, scale: float) -> pd.DataFrame:
+def _on_slurm(
+    facts: PolicyInputs, policy: Policy, trace: pd.DataFrame, scale: float
+) -> pd.DataFrame:
     with SlurmCluster(facts.cluster) as cluster:
         outcome = run_policy(cluster, trace, facts.job_classes, policy, scale=scale)
     failed = [job for job, code in outcome.exit_codes.items() if code]

@@ -13,11 +13,11 @@ from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import JobClassConfig
 from trimtab.config.stages import TraceStage
 from trimtab.enclaves.cost.task import Bound
-from trimtab.policies.facts import Asked, Facts, ProbeRun, probe_nodes
+from trimtab.policies.facts import Asked, PolicyInputs, ProbeRun, probe_nodes
 from trimtab.records.trace_facts import TraceFacts
 from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of
 from trimtab.scheduling.make_trace import frames_of
-from trimtab.scheduling.measured import Measured, with_rounds
+from trimtab.scheduling.measured import MeasuredClasses, with_rounds
 from trimtab.scheduling.protection import protect
 from trimtab.traces.table import class_statistics
 
@@ -41,7 +41,7 @@ class Setting:
         if replication == 0 or trace.arrivals.kind == "file":
             return self.trace_path
         drawn = replace(self.stage, trace=replace(trace, seed=trace.seed + replication))
-        measured = Measured(self.facts.measured, self.facts.original, self.facts.rounds)
+        measured = MeasuredClasses(self.facts.measured, self.facts.original, self.facts.rounds)
         return frames_of(drawn, measured, Counter())
 
 
@@ -52,7 +52,7 @@ def setting_of(stage: TraceStage, trace_path: Path, facts_path: Path) -> Setting
     return Setting(measured, trace_path, facts)
 
 
-def facts_of(setting: Setting) -> Facts:
+def facts_of(setting: Setting) -> PolicyInputs:
     """Return what policies are made from: nodes, classes, and what probing them would give."""
     stage = setting.stage
     cluster = cluster_of(stage.cluster, stage.hardware)
@@ -62,7 +62,7 @@ def facts_of(setting: Setting) -> Facts:
     probes = _probes(stage.hardware, cluster, job_classes, asked)
     if setting.bound is not None:
         job_classes = protect(stage, cluster, job_classes, asked, setting.bound)
-    return Facts(cluster, job_classes, asked, probes, stage.trace.seed)
+    return PolicyInputs(cluster, job_classes, asked, probes, stage.trace.seed)
 
 
 def _probes(

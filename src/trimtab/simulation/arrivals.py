@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trimtab.clusters.cluster import Cluster, JobClass
 from trimtab.clusters.compiled import compiled
-from trimtab.clusters.layout import ARRIVAL, NOBODY, SHAPE
+from trimtab.clusters.layout import ARRIVAL, NIL, SHAPE
 from trimtab.clusters.round_times import service_times
 from trimtab.errors import UserError
 
@@ -36,7 +36,7 @@ def _find(shapes: Any, count: int, table: Any, row: Any) -> tuple[int, int]:
         mixed = (mixed ^ np.uint64(number)) * _MULTIPLIER
         mixed ^= mixed >> _S32
     at = mixed & mask
-    while table[at] != NOBODY:
+    while table[at] != NIL:
         shape = shapes[table[at]]
         if (shape.job_class, shape.priority, shape.cpu, shape.gpu, shape.memory) == row:
             return table[at], count
@@ -44,7 +44,7 @@ def _find(shapes: Any, count: int, table: Any, row: Any) -> tuple[int, int]:
     table[at] = count
     shape = shapes[count]
     shape.job_class, shape.priority, shape.cpu, shape.gpu, shape.memory = row
-    shape.first = shape.last = NOBODY
+    shape.first = shape.last = NIL
     return count, count + 1
 
 
@@ -115,7 +115,7 @@ class Arrivals:
     def __post_init__(self) -> None:
         self._names = [job_class.name for job_class in self.job_classes]
         self.work_by_class = np.zeros(len(self._names))
-        self._table = np.full(4 * len(self.shapes), NOBODY, np.int64)
+        self._table = np.full(4 * len(self.shapes), NIL, np.int64)
         unknown = sorted(set(self.drop_ratio) - set(self._names))
         if unknown:
             raise UserError(f"drop_ratio: unknown job classes {unknown}")
@@ -177,11 +177,11 @@ class Arrivals:
     def _codes(self, frame: pd.DataFrame) -> NDArray[np.int64]:
         column = frame["job_class"].astype("category")
         index = {name: number for number, name in enumerate(self._names)}
-        known = [index.get(name, NOBODY) for name in column.cat.categories]
+        known = [index.get(name, NIL) for name in column.cat.categories]
         codes = column.cat.codes.to_numpy()
         if known == list(range(len(known))):
             return codes.astype(np.int64)
-        return np.array([*known, NOBODY], np.int64)[codes]  # no class at all: code -1, the last
+        return np.array([*known, NIL], np.int64)[codes]  # no class at all: code -1, the last
 
     def _work(self, frame: Any, jobs: Any, codes: Any, cpu: Any) -> tuple[Any, Any]:
         work_s = np.ascontiguousarray(frame["work_s"], np.float64)
@@ -222,7 +222,7 @@ class Arrivals:
         shapes = np.zeros(2 * len(self.shapes), SHAPE)
         shapes[: self.count] = self.shapes[: self.count]
         self.shapes = shapes
-        self._table = np.full(4 * len(shapes), NOBODY, np.int64)
+        self._table = np.full(4 * len(shapes), NIL, np.int64)
         scratch = np.zeros(len(shapes), SHAPE)
         for number in range(self.count):
             shape = shapes[number]

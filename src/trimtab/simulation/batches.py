@@ -16,24 +16,25 @@ Maintain = Callable[[NDArray[np.void], float], Policy | None]
 
 
 @dataclass(frozen=True)
-class Demand:
-    """What to record and when to ask: samples of the load, stays, model maintenance."""
+class SimulationRequest:
+    """What to record and when to ask: samples of the load, allocations, model maintenance."""
 
     sample_s: float
-    stays: bool
+    allocations: bool
     maintain_s: float
     maintain: Maintain | None
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Finished jobs (layout.FINISHED_ROW), stays (layout.STAY_ROW) and samples of the load.
+    """Finished jobs (layout.FINISHED_ROW), allocations (layout.ALLOCATION_ROW) and samples of the
+    load.
 
     The simulator leaves the arrays alone from then on.
     """
 
     rows: NDArray[np.void]
-    stays: NDArray[np.void]
+    allocations: NDArray[np.void]
     load: list[LoadRow] = field(default_factory=list)
 
 

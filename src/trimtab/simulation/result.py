@@ -13,21 +13,21 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from trimtab.clusters.layout import ENDS
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 from trimtab.records.figures import ClassFigures, TotalFigures
 from trimtab.records.summary import Simulator
-from trimtab.records.tables import LOAD, SCHEDULED, STAYS
+from trimtab.records.tables import ALLOCATIONS, LOAD, SCHEDULED
 from trimtab.simulation.batches import LoadRow
 
-FILES = {"jobs": SCHEDULED, "stays": STAYS, "load": LOAD}
+FILES = {"jobs": SCHEDULED, "allocations": ALLOCATIONS, "load": LOAD}
 
 
 @dataclass(frozen=True)
 class Result:
     """A simulation's tables and figures.
 
-    `jobs`, `stays` and `load` are tables.SCHEDULED, STAYS and LOAD; None where they were
-    streamed to files, or not asked for. `nodes` is tables.NODES. `classes` are those that have
+    `jobs`, `allocations` and `load` are tables.SCHEDULED, ALLOCATIONS and LOAD; None where they
+    were streamed to files, or not asked for. `nodes` is tables.NODES. `classes` are those that have
     finished jobs; `events` is how many there were, `offered_load` None where it cannot be told.
     """
 
@@ -38,7 +38,7 @@ class Result:
     total: TotalFigures
     nodes: pd.DataFrame
     jobs: pd.DataFrame | None = None
-    stays: pd.DataFrame | None = None
+    allocations: pd.DataFrame | None = None
     load: pd.DataFrame | None = None
 
 
@@ -47,9 +47,9 @@ def jobs_table(rows: NDArray[np.void], class_names: Sequence[str]) -> pa.Table:
     return _table(SCHEDULED, rows, {"job_class": (rows["job_class"], class_names)})
 
 
-def stays_table(stays: NDArray[np.void]) -> pa.Table:
-    """Return layout.STAY_ROW as a table of tables.STAYS."""
-    return _table(STAYS, stays, {"end": (stays["end"], ENDS)})
+def allocations_table(allocations: NDArray[np.void]) -> pa.Table:
+    """Return layout.ALLOCATION_ROW as a table of tables.ALLOCATIONS."""
+    return _table(ALLOCATIONS, allocations, {"end": (allocations["end"], ENDS)})
 
 
 def load_table(rows: Sequence[LoadRow]) -> pa.Table:
@@ -97,7 +97,7 @@ class Files:
     def __enter__(self) -> "Files":
         with ExitStack() as stack:
             for name in self._names:
-                temporary = stack.enter_context(whole_file(self._folder / f"{name}.parquet"))
+                temporary = stack.enter_context(atomic_write(self._folder / f"{name}.parquet"))
                 writer = pq.ParquetWriter(temporary, FILES[name], compression="zstd")
                 self._writers[name] = stack.enter_context(writer)
             self._stack = stack.pop_all()

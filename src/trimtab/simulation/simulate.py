@@ -12,20 +12,27 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from trimtab.clusters.cluster import Cluster, JobClass, check_classes
-from trimtab.clusters.layout import never
+from trimtab.clusters.layout import INFINITY
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
 from trimtab.records.parquet.files import write_table
 from trimtab.records.summary import Simulator
 from trimtab.records.tables import NODES, TRACE
-from trimtab.simulation.ahead import Ahead
 from trimtab.simulation.arrivals import Arrivals
-from trimtab.simulation.batches import Demand, End, Maintain
+from trimtab.simulation.batches import End, Maintain, SimulationRequest
 from trimtab.simulation.figures import FigureSums
 from trimtab.simulation.kernel.driver import KernelSimulator
 from trimtab.simulation.kernel.model import class_tables
+from trimtab.simulation.prefetcher import Prefetcher
 from trimtab.simulation.reference.simulator import ReferenceSimulator
-from trimtab.simulation.result import Files, Frames, Result, jobs_table, load_table, stays_table
+from trimtab.simulation.result import (
+    Files,
+    Frames,
+    Result,
+    allocations_table,
+    jobs_table,
+    load_table,
+)
 
 Trace = pd.DataFrame | Path | Iterable[pd.DataFrame]
 _CHUNK = 1 << 17
@@ -40,17 +47,17 @@ def simulate(
     seed: int = 0,
     folder: Path | None = None,
     keep_jobs: bool = True,
-    keep_stays: bool = True,
+    keep_allocations: bool = True,
     sample_s: float | None = None,
     reference: bool = False,
 ) -> Result:
     """Return what `policy` does to `trace` (tables.TRACE: a frame, a Parquet file, or chunks).
 
     A frame or a file is checked whole before the simulation begins; chunks, which are read once,
-    as they come. With `folder` the tables are streamed to jobs, stays, nodes and load.parquet in
-    it, and memory holds only the jobs in the system; without, they are in the result. `keep_jobs`
-    and `keep_stays` False leave a table out. The load is sampled every `sample_s`. `seed` is that
-    of the times of the tasks of jobs of rounds.
+    as they come. With `folder` the tables are streamed to jobs, allocations, nodes and
+    load.parquet in it, and memory holds only the jobs in the system; without, they are in the
+    result. `keep_jobs` and `keep_allocations` False leave a table out. The load is sampled every
+    `sample_s`. `seed` is that of the times of the tasks of jobs of rounds.
 
     The compiled kernel runs the policies that have a `placement_rule`; any other, and every one
     with `reference`, runs in the plain simulator, which gives the same and is slow.
@@ -67,23 +74,25 @@ def simulate(
         _warn_of_load(offered_load(checked, policy.level))
 
     names = [job_class.name for job_class in job_classes]
-    demand = Demand(sample_s or never, keep_stays, policy.maintain_s, _maintenance(policy, names))
+    demand = SimulationRequest(
+        sample_s or INFINITY, keep_allocations, policy.maintain_s, _maintenance(policy, names)
+    )
     compiled = policy.placement_rule is not None and not reference
     arrivals = Arrivals(cluster, job_classes, policy.drop_ratio, seed)
     simulator = (KernelSimulator if compiled else ReferenceSimulator)(arrivals, policy, demand)
     sums, frames = FigureSums(names), Frames()
-    kept = ["load", *["jobs"] * keep_jobs, *["stays"] * keep_stays]
+    kept = ["load", *["jobs"] * keep_jobs, *["allocations"] * keep_allocations]
     with ExitStack() as stack:
         sink = frames if folder is None else stack.enter_context(Files(folder, kept))
         # The kernel goes on while what it has given out is added up and written.
-        for batch in stack.enter_context(Ahead(simulator.run(_chunks(trace)))):
+        for batch in stack.enter_context(Prefetcher(simulator.run(_chunks(trace)))):
             sums.add(batch.rows)
             if batch.load:
                 sink.add("load", load_table(batch.load))
             if keep_jobs:
                 sink.add("jobs", jobs_table(batch.rows, names))
-            if keep_stays:
-                sink.add("stays", stays_table(batch.stays))
+            if keep_allocations:
+                sink.add("allocations", allocations_table(batch.allocations))
     end, load = simulator.end(), offered_load(arrivals, policy.level)
     if not isinstance(trace, pd.DataFrame | Path):
         _warn_of_load(load)
@@ -146,7 +155,7 @@ def _warn_of_load(load: float | None) -> None:
 
 def _maintenance(policy: Policy, names: Sequence[str]) -> Maintain | None:
     """Return what asks the policy that is going on; None: it is never asked."""
-    if policy.maintain_s == never:
+    if policy.maintain_s == INFINITY:
         return None
 
     def maintain(rows: NDArray[np.void], now_s: float) -> Policy | None:

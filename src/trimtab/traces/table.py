@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from trimtab.errors import UserError
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 from trimtab.records.parquet.limits import check_parquet
 from trimtab.records.tables import TRACE
 from trimtab.traces.arrival_order import ROWS_PER_CHUNK
@@ -75,7 +75,7 @@ def write_trace(path: Path, chunks: Iterable[pd.DataFrame]) -> int:
     """
     jobs, previous_arrival_s = 0, 0.0
     with (
-        whole_file(path) as temporary,
+        atomic_write(path) as temporary,
         pq.ParquetWriter(temporary, TRACE, compression="zstd") as writer,
     ):
         for chunk in chunks:

@@ -69,7 +69,7 @@ class Scenario(Protocol):
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerScenario:
     """A query of `samples` every `period_s` seconds, which are worked through in batches."""
 
     samples: int

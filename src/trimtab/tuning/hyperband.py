@@ -25,7 +25,7 @@ Bracket = tuple[Rung, ...]
 
 
 @dataclass(frozen=True)
-class Job:
+class RungJob:
     """A configuration to train up to the level of a rung; `trial` is None for a new one."""
 
     bracket: int
@@ -34,13 +34,13 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Past:
+class RecordedJob:
     """A job that was started in another process, and whether it ended: then with which score.
 
     The score is None for a failure. `runs`: that process lives, and has not ended the job.
     """
 
-    job: Job
+    job: RungJob
     ended: bool
     score: float | None = None
     runs: bool = False
@@ -136,13 +136,13 @@ class HyperBand:
         reduction: int,
         *,
         synchronous: bool = True,
-        past: Iterable[Past] = (),
+        past: Iterable[RecordedJob] = (),
     ) -> None:
         self.brackets, self.reduction, self.synchronous = brackets, reduction, synchronous
         self._progress = [[_Progress() for _ in bracket] for bracket in brackets]
-        self._running: dict[int, Job] = {}
+        self._running: dict[int, RungJob] = {}
         self._no_more_new = False
-        self._again: list[Job] = []
+        self._again: list[RungJob] = []
         for one in past:
             self._recall(one)
 
@@ -160,7 +160,7 @@ class HyperBand:
             count += self._new_ones(number)
         return count
 
-    def next_job(self, without: Collection[int] = ()) -> Job | None:
+    def next_job(self, without: Collection[int] = ()) -> RungJob | None:
         """Return what to start now, or None where it depends on trials that still run.
 
         The same job is returned until it is started; none of trials `without` which it has to do.
@@ -172,21 +172,21 @@ class HyperBand:
             for rung in range(len(bracket) - 2, -1, -1):
                 for trial in self._going_on(number, rung):
                     if trial not in without:
-                        return Job(number, rung + 1, trial)
+                        return RungJob(number, rung + 1, trial)
             if self._new_ones(number):
-                return Job(number, 0)
+                return RungJob(number, 0)
         return None
 
     def no_more_new(self) -> None:
         """Say that there is no other configuration: first rungs are whole with what they have."""
         self._no_more_new = True
 
-    def start(self, job: Job, trial: int) -> None:
+    def start(self, job: RungJob, trial: int) -> None:
         """Say that `job` has begun as the trial with this number."""
         if job in self._again:
             self._again.remove(job)
         self._progress[job.bracket][job.rung].started.add(trial)
-        self._running[trial] = Job(job.bracket, job.rung, trial)
+        self._running[trial] = RungJob(job.bracket, job.rung, trial)
 
     def report(self, trial: int, score: float | None) -> None:
         """Say how a running trial ended: with its score, or None for a failure."""
@@ -217,7 +217,7 @@ class HyperBand:
             return self._new_ones(number) == 0
         return self._is_complete(number, rung - 1) and not self._going_on(number, rung - 1)
 
-    def _recall(self, past: Past) -> None:
+    def _recall(self, past: RecordedJob) -> None:
         trial = past.job.trial
         if trial is None:
             raise ValueError(f"{past.job}: expected the number of its trial")

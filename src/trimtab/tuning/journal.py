@@ -20,7 +20,7 @@ from optuna.trial import TrialState, create_trial
 
 from trimtab.errors import UserError
 from trimtab.files import naming
-from trimtab.locks import holding
+from trimtab.locks import file_lock
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.score import Failure
 from trimtab.tuning.space import Configuration
@@ -33,7 +33,7 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 @dataclass(frozen=True)
-class Told:
+class TrialRecord:
     """A trial of the journal: its configuration and what was told of it.
 
     `scores` are by budget, the largest last. `is_running`: more may be told. `attributes` are what
@@ -53,17 +53,17 @@ class Told:
         return max(self.scores, default=None)
 
 
-class Records(Protocol):
+class JournalStorage(Protocol):
     """Where the records of a journal are, other than in a file of its own; its text says where."""
 
     def backend(self) -> Any:
         """Return what Optuna reads and writes."""
 
-    def turn(self) -> AbstractContextManager[None]:
+    def lock(self) -> AbstractContextManager[None]:
         """Be the only one that writes; raises UserError where another does without end."""
 
 
-class FileRecords:
+class FileStorage:
     """The records of journals in a file; a turn raises UserError for one that is no journal."""
 
     def __init__(self, path: Path) -> None:
@@ -77,26 +77,26 @@ class FileRecords:
         return JournalFileBackend(str(self.path), _InTurn())
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Be the only one that writes; raises UserError where another does without end."""
         lock = self.path.with_name(f"{self.path.name}.lock")
         said = f"{self.path}: held by another process"
-        with holding(lock, said, _PATIENCE_S, stays=True), naming(self.path):
+        with file_lock(lock, said, _PATIENCE_S, stays=True), naming(self.path):
             _cut_torn_record(self.path)
             yield
 
 
-class Journal:
+class SearchJournal:
     """The study `name` in the journal at `place`; both are made where they are not there.
 
     Raises UserError for a file that is no journal.
     """
 
-    def __init__(self, place: Path | Records, name: str) -> None:
-        self.records: Records = FileRecords(place) if isinstance(place, Path) else place
+    def __init__(self, place: Path | JournalStorage, name: str) -> None:
+        self.records: JournalStorage = FileStorage(place) if isinstance(place, Path) else place
         self.name = name
         self._has_turn = False
-        with self.turn():
+        with self.lock():
             try:
                 self._storage = optuna.storages.JournalStorage(self.records.backend())
                 self._study = optuna.create_study(
@@ -112,7 +112,7 @@ class Journal:
         return f"{self.records}: study {self.name}"
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Be the only one that writes, which is done in a turn alone; one in another is part of it.
 
         Raises UserError where another process holds the journal without end.
@@ -120,7 +120,7 @@ class Journal:
         if self._has_turn:
             yield
             return
-        with self.records.turn():
+        with self.records.lock():
             self._has_turn = True
             try:
                 yield
@@ -140,7 +140,7 @@ class Journal:
                 "search, or remove the file (machines that share a search have as many CPUs each)"
             )
 
-    def trials(self) -> list[Told]:
+    def trials(self) -> list[TrialRecord]:
         """Return all trials by their numbers, of every process, as they are now.
 
         Raises UserError for a journal that was damaged.
@@ -150,7 +150,7 @@ class Journal:
         except _DAMAGED as error:
             raise self._damaged(error) from None
 
-    def running(self, number: int) -> Told:
+    def running(self, number: int) -> TrialRecord:
         """Return a trial; raises UserError where it is not there or runs no more."""
         trials = self.trials()
         if not 0 <= number < len(trials):
@@ -232,10 +232,10 @@ def _check_key(key: str) -> None:
         raise ValueError(f"{key}: the journal's own attribute")
 
 
-def _told(frozen: Any) -> Told:
+def _told(frozen: Any) -> TrialRecord:
     attributes = dict(frozen.user_attrs)
     record, reason = attributes.pop(_TOLD, []), attributes.pop(_FAILURE, None)
-    return Told(
+    return TrialRecord(
         number=frozen.number,
         configuration=dict(frozen.params),
         scores={Budget(epochs, fraction): score for epochs, fraction, score in record},

@@ -20,13 +20,13 @@ import yaml
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import TrimtabError
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 from trimtab.profiling.runs.from_workload import command_line
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import INFERENCE
 from trimtab.records.tuning.inference import KnownArchitecture
 from trimtab.tuning.inference.alone import row_of
-from trimtab.tuning.inference.server import Outcome
+from trimtab.tuning.inference.server import InferenceOutcome
 from trimtab.tuning.trials.settings import SystemSettings
 
 Row = dict[str, Any]  # of the table of trials
@@ -91,7 +91,12 @@ def write_best(
 
 
 def write_inference(
-    path: Path, workload: Workload, outcome: Outcome, found: str, *, is_described: bool = True
+    path: Path,
+    workload: Workload,
+    outcome: InferenceOutcome,
+    found: str,
+    *,
+    is_described: bool = True,
 ) -> None:
     """Write the inference `workload` with the best set-up of an architecture.
 
@@ -186,5 +191,5 @@ def _write(
         *yaml.safe_dump(dict(said), sort_keys=False).splitlines(),
     ]
     comment = "".join(f"# {line}\n" for line in lines)
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(comment + yaml.safe_dump(document, sort_keys=False))

@@ -8,16 +8,16 @@ from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.tuning.fidelity import Budget, Fidelity
-from trimtab.tuning.hyperband import Bracket, Job, work_epochs
+from trimtab.tuning.hyperband import Bracket, RungJob, work_epochs
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.system.machine import installed_memory_gib
-from trimtab.tuning.system.steering import MeasuredEpoch, Settings
+from trimtab.tuning.system.system_tuner import MeasuredEpoch, Settings
 from trimtab.tuning.trials.events import EpochEnd
 
 
 @dataclass(frozen=True)
-class Machine:
+class WorkerNumber:
     """The machine with this `number`, from 1, of the `count` that share a search.
 
     `database` is the address of the PostgreSQL that has the journal; without, it is a file.
@@ -54,7 +54,7 @@ class Plan:
     cpus: Sequence[int]
     workers: int = 1
     companion_cpus: int = 0
-    machine: Machine = Machine()
+    machine: WorkerNumber = WorkerNumber()
     memory_gib: float = field(default_factory=installed_memory_gib)
     gpus: Sequence[str] | None = None
 
@@ -91,7 +91,7 @@ class RungResult:
     """
 
     trial: int
-    job: Job
+    job: RungJob
     budget: Budget
     configuration: Configuration
     result: float | Failure
@@ -113,7 +113,7 @@ class RungResult:
     not_set: Mapping[str, str] = field(default_factory=dict)
 
 
-def plan_in_words(brackets: list[Bracket], fidelity: Fidelity) -> list[str]:
+def format_plan(brackets: list[Bracket], fidelity: Fidelity) -> list[str]:
     """Return what a search will do, a line a bracket, and what it costs."""
     lines = []
     for number, bracket in enumerate(brackets):

@@ -25,7 +25,7 @@ from trimtab.tuning.narrowed import at_defaults
 from trimtab.tuning.score import of_inference
 from trimtab.tuning.system.machine import machine_key
 from trimtab.tuning.trials.program_digest import digest_of
-from trimtab.tuning.tuners.base import Facts, Tuner
+from trimtab.tuning.tuners.base import Tuner, TunerInputs
 from trimtab.tuning.tuners.registry import build_tuner
 
 
@@ -119,7 +119,7 @@ class Request:
 
         `known_before` is the ground truth as the search began with it, where it has grown since.
         """
-        facts = Facts(
+        facts = TunerInputs(
             tuning=self.tuning,
             cpus=len(os.sched_getaffinity(0)),
             machine=machine_key(self.hardware.name),

@@ -26,7 +26,7 @@ Configuration = dict[str, Any]
 _MOST_STEPS = 200_000  # of listing: a few seconds
 
 
-class Space:
+class SearchSpace:
     """The parameters of some kinds; those of other kinds have their defaults.
 
     `names` are the full names of those that are searched, none before what its condition names;
@@ -41,9 +41,9 @@ class Space:
         self._order = _forbidden_first(tuning)
         self.names = [name for name in self._order if name.partition(".")[0] in self.kinds]
 
-    def of(self, kinds: Iterable[Kind]) -> "Space":
+    def of(self, kinds: Iterable[Kind]) -> "SearchSpace":
         """Return the space of these kinds; raises UserError where they have no parameter."""
-        space = Space(self.tuning, kinds)
+        space = SearchSpace(self.tuning, kinds)
         if not space.names:
             raise UserError(
                 f"tuning: nothing to search: no parameter of the kind {' or '.join(space.kinds)}; "
@@ -64,7 +64,7 @@ class Space:
                 hint = nearest(name, self.parameters)
                 raise UserError(f"tuning: unknown parameter {name!r}; {hint}there are: {known}")
             if not self.parameters[name].takes(value):
-                expected = self.parameters[name].values_in_words
+                expected = self.parameters[name].format_values
                 raise UserError(f"tuning: {name}: {value!r} given, expected {expected}")
 
     def configuration(

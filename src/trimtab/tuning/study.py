@@ -16,7 +16,7 @@ from optuna.trial import TrialState, create_trial
 from trimtab.config.groups.tuning import Kind
 from trimtab.errors import TrimtabError, UserError
 from trimtab.tuning.fidelity import Budget
-from trimtab.tuning.journal import Journal, Records, Told
+from trimtab.tuning.journal import JournalStorage, SearchJournal, TrialRecord
 from trimtab.tuning.samplers import (
     ENOUGH,
     GRID,
@@ -27,7 +27,7 @@ from trimtab.tuning.samplers import (
     seed_of,
 )
 from trimtab.tuning.score import Failure
-from trimtab.tuning.space import Configuration, Space, suggested
+from trimtab.tuning.space import Configuration, SearchSpace, suggested
 
 _TRIES = 100  # of the algorithm, before what is allowed is listed
 _MOST_LISTED = 10_000
@@ -52,9 +52,9 @@ class Study:
 
     def __init__(
         self,
-        place: Path | Records,
+        place: Path | JournalStorage,
         name: str,
-        space: Space,
+        space: SearchSpace,
         kinds: Iterable[Kind],
         algorithm: str,
         seed: int,
@@ -66,8 +66,8 @@ class Study:
             raise UserError(
                 f"algorithm grid: {', '.join(free)} cannot be listed; give `choices`, or `whole`"
             )
-        self._journal = Journal(place, name)
-        with self._journal.turn():
+        self._journal = SearchJournal(place, name)
+        with self._journal.lock():
             self._journal.check_made_with(
                 {
                     "parameters": {name: asdict(one) for name, one in space.parameters.items()},
@@ -78,9 +78,9 @@ class Study:
                 }
             )
 
-    def turn(self) -> AbstractContextManager[None]:
+    def lock(self) -> AbstractContextManager[None]:
         """Be the only process that asks, tells and notes while the block runs."""
-        return self._journal.turn()
+        return self._journal.lock()
 
     def ask(self, notes: Mapping[str, Any] = _NO_NOTES) -> tuple[int, Configuration]:
         """Return a new trial: its number, from 0, and its configuration.
@@ -100,7 +100,7 @@ class Study:
         that is allowed.
         """
         self.space.check(fixed)
-        with self._journal.turn():
+        with self._journal.lock():
             trials = self._journal.trials()
             configuration = self._suggestion(trials, fixed)
             self._journal.add(configuration, self.space.distributions, notes)
@@ -114,7 +114,7 @@ class Study:
         """
         if not isinstance(result, Failure) and not math.isfinite(result):
             result = Failure(f"the score is {result}")
-        with self._journal.turn():
+        with self._journal.lock():
             told = self._journal.running(number)
             if isinstance(result, Failure):
                 self._journal.fail(number, result)
@@ -127,7 +127,7 @@ class Study:
         What is suggested does not depend on it. Raises UserError for a trial that is not running,
         or was told no score.
         """
-        with self._journal.turn():
+        with self._journal.lock():
             told = self._journal.running(number)
             if told.budget is None:
                 raise UserError(f"{self._journal}: trial {number} was told no score")
@@ -138,15 +138,15 @@ class Study:
 
         `value` is anything that JSON has. Raises UserError for a trial that is not running.
         """
-        with self._journal.turn():
+        with self._journal.lock():
             self._journal.running(number)
             self._journal.note(number, key, value)
 
-    def trials(self) -> list[Told]:
+    def trials(self) -> list[TrialRecord]:
         """Return all trials by their numbers, of every process, as the journal has them now."""
         return self._journal.trials()
 
-    def _suggestion(self, trials: list[Told], fixed: Mapping[str, Any]) -> Configuration:
+    def _suggestion(self, trials: list[TrialRecord], fixed: Mapping[str, Any]) -> Configuration:
         """Return what the algorithm suggests and is allowed.
 
         What is forbidden is suggested again; where that goes on, one of what is allowed is drawn.
@@ -174,7 +174,7 @@ class Study:
         memory.tell(trial, state=TrialState.FAIL)  # which no algorithm looks at
         return configuration
 
-    def _next_of_grid(self, trials: list[Told], fixed: Mapping[str, Any]) -> Configuration:
+    def _next_of_grid(self, trials: list[TrialRecord], fixed: Mapping[str, Any]) -> Configuration:
         every = list(islice(self.space.listed(fixed), _MOST_LISTED + 1))
         if len(every) > _MOST_LISTED:
             raise UserError(f"algorithm grid: more than {_MOST_LISTED:,} configurations")
@@ -185,7 +185,7 @@ class Study:
                 return configuration
         raise NothingLeftError(f"{self._journal}: all {len(every)} configurations were asked for")
 
-    def _in_memory(self, trials: list[Told], number: int) -> Any:
+    def _in_memory(self, trials: list[TrialRecord], number: int) -> Any:
         """Return a study of Optuna's with the next trial's sampler and what it is to see.
 
         It is made anew, as Optuna keeps random numbers in the process, and knows no trials that are
@@ -203,7 +203,7 @@ class Study:
                 memory.add_trial(self._as_seen(told, told.scores.get(budget)))
         return memory
 
-    def _as_seen(self, told: Told, score: float | None) -> Any:
+    def _as_seen(self, told: TrialRecord, score: float | None) -> Any:
         state = TrialState.RUNNING if score is None else TrialState.COMPLETE
         distributions = {name: self.space.distributions[name] for name in told.configuration}
         return create_trial(
@@ -211,7 +211,7 @@ class Study:
         )
 
 
-def learnt_from(trials: Iterable[Told]) -> Budget | None:
+def learnt_from(trials: Iterable[TrialRecord]) -> Budget | None:
     """Return the largest budget that has enough scores to learn from, of trials that did not fail.
 
     Scores on different budgets are not compared: on a small one most are bad for its smallness.

@@ -12,7 +12,7 @@ import pandas as pd
 
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuning import Kind, Tuning
-from trimtab.errors import UserError, visible
+from trimtab.errors import UserError, escape_control_characters
 from trimtab.files import remove_tree
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import TRIALS
@@ -21,15 +21,15 @@ from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
 from trimtab.tuning.narrowed import with_defaults, within_cores, within_gpus
 from trimtab.tuning.outputs import Row, best_of, write_best, write_inference, write_measured
-from trimtab.tuning.plan import Machine, Plan, RungResult
+from trimtab.tuning.plan import Plan, RungResult, WorkerNumber
 from trimtab.tuning.request import Request
 from trimtab.tuning.results import Results
 from trimtab.tuning.score import Score
-from trimtab.tuning.search.companion import Alone, Companion
 from trimtab.tuning.search.search import Search
+from trimtab.tuning.search.side_task import NoSideTask, SideTask
 from trimtab.tuning.sharing.claims import check_shared
 from trimtab.tuning.sharing.postgresql import PostgresJournal, name_in
-from trimtab.tuning.space import Space
+from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.study import Study
 from trimtab.tuning.system.known_before import Known, beginning_with, remove_but
 from trimtab.tuning.tuners.base import Tuner
@@ -59,7 +59,7 @@ def tune(
     search goes on where earlier processes, or other machines, ended. Raises UserError for a
     workload that cannot be tuned so, and TrimtabError where no trial has a score.
     """
-    machine = Machine(database=database)
+    machine = WorkerNumber(database=database)
     rows, judged = list[Row](), list[Row]()  # all of them, and those that the objective judged
     searches, known = request.searches(folder), Known(ground_truth)
     made = request.made(ground_truth)  # what is wrong, as a damaged file, is told of that one
@@ -76,7 +76,7 @@ def tune(
     if objective != request.objective:
         found_by += f", searched by {objective.score}, as it measures no inference"
     if request.without_impact and request.tuning.characterized is not None:
-        evidence = visible(request.tuning.characterized.runs)
+        evidence = escape_control_characters(request.tuning.characterized.runs)
         found_by += f", with what has no impact by {evidence} at its default: "
         found_by += ", ".join(request.without_impact)
     if made.inference is not None and request.inference_workload is not None:
@@ -103,7 +103,7 @@ def tune(
 def search_beside(
     request: Request,
     seed: int,
-    machine: Machine,
+    machine: WorkerNumber,
     folder: Path,
     ground_truth: Path,
     on_result: OnResult = lambda seed, fold, result: None,
@@ -145,7 +145,7 @@ def _on_device(request: Request, searches: Path) -> Request:
 def _searched(
     request: Request,
     seed: int,
-    machine: Machine,
+    machine: WorkerNumber,
     known: Known,
     on_result: OnResult,
     fold: int,
@@ -157,7 +157,7 @@ def _searched(
 ) -> list[Row]:
     """Search in the folder `here`, `began_s` after the first search, and return what came of it."""
     cpus = sorted(os.sched_getaffinity(0))
-    companion: Companion = Alone()
+    companion: SideTask = NoSideTask()
     server: InferenceServer | None = None
     with ExitStack() as stack:
         its = inference_cpus(len(cpus), request.tuning) if made.inference is not None else 0
@@ -183,13 +183,13 @@ def _searched(
             machine=machine,
         )
         here.mkdir(parents=True, exist_ok=True)
-        space = Space(tuning)
+        space = SearchSpace(tuning)
         shared = None
         if machine.database is not None:
             shared = stack.enter_context(closing(PostgresJournal(machine.database, name_in(here))))
         place = shared or here / "journal"
         study = Study(place, "trials", space, made.searched, made.algorithm, seed)
-        with study.turn():  # of which other machines may have asked
+        with study.lock():  # of which other machines may have asked
             if not study.trials():
                 _remove_trials(here)
         results = Results(here / f"results{machine.suffix}.jsonl")

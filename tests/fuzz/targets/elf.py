@@ -7,7 +7,7 @@ import numpy as np
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.compact import rewrite
-from trimtab.binaries.rewriting.companion import add_companion
+from trimtab.binaries.rewriting.dt_auxiliary import add_dt_auxiliary
 from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.read_back import read_back
 from trimtab.config.groups.debloat import Debloat, Mode, Remove, StartUpOnly
@@ -44,7 +44,7 @@ def run(data: bytes, folder: Path) -> None:
     companion = ""
     if options.mode == Mode.COMPACT:
         unmap_headers(slim)
-        companion = _COMPANION if add_companion(slim, located.elf, _COMPANION) else ""
+        companion = _COMPANION if add_dt_auxiliary(slim, located.elf, _COMPANION) else ""
     read_back(slim, located.elf, located.spans, located.patches, companion)
     document = document_of(
         source, library.name, located.spans, 4096, sha256="0" * 64, gpu=located.gpu

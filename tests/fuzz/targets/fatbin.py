@@ -6,7 +6,7 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.locate import left_as_it_is
 from trimtab.binaries.rewriting.read_back import read_back
-from trimtab.debloating.gpu.elements import GpuUse
+from trimtab.debloating.gpu.elements import UsedGpuCode
 from trimtab.debloating.gpu.gpu_code import GpuScope, locate_gpu_code
 from trimtab.errors import UserError
 
@@ -19,7 +19,7 @@ def run(data: bytes, folder: Path) -> None:
     library, slim = folder / "gpu.so", folder / "slim.so"
     library.write_bytes(_HOLDER + bytes(-len(_HOLDER) % 64) + data[1:])
     elf = read_elf(library)
-    use = GpuUse.of([], {90}, linked=False) if choice & 1 else None
+    use = UsedGpuCode.of([], {90}, linked=False) if choice & 1 else None
     scope = GpuScope((90,), use, prune=bool(choice & 2), put_back=bool(choice & 4))
     spans, gpu = locate_gpu_code(elf, left_as_it_is(elf, "only its GPU code counts"), scope)
     rewrite(elf, spans, "compact", slim, 4096, patches=gpu.patches)

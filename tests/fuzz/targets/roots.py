@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.removed_files import selection
-from trimtab.debloating.files.tree import Node, NodeKind, Tree, parents
+from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode, parents
 from trimtab.errors import UserError
 from trimtab.profiling.tracing.files import FileUse
 from trimtab.untrusted import is_plain_path
@@ -19,7 +19,7 @@ _USES = {"d": "list", "x": "execute", "f": "read"}
 
 def run(data: bytes, folder: Path) -> None:
     """A node is its kind, d, f, x or l, then `!` where it was used, its path, a line end, bytes."""
-    nodes = {"/": Node(NodeKind.FOLDER)}
+    nodes = {"/": TreeNode(NodeKind.FOLDER)}
     contents: dict[str, bytes] = {}
     trace = []
     for part in data.split(SEPARATOR):
@@ -31,18 +31,18 @@ def run(data: bytes, folder: Path) -> None:
         above = list(parents(path))
         if any(each in nodes and nodes[each].kind is not NodeKind.FOLDER for each in above):
             continue
-        nodes |= {each: Node(NodeKind.FOLDER) for each in above if each not in nodes}
+        nodes |= {each: TreeNode(NodeKind.FOLDER) for each in above if each not in nodes}
         if kind == "l":
-            nodes[path] = Node(NodeKind.LINK, target=os.fsdecode(content) or ".")
+            nodes[path] = TreeNode(NodeKind.LINK, target=os.fsdecode(content) or ".")
         elif kind == "d":
-            nodes[path] = Node(NodeKind.FOLDER)
+            nodes[path] = TreeNode(NodeKind.FOLDER)
         else:
             mode = 0o755 if kind == "x" else 0o644
-            nodes[path] = Node(NodeKind.FILE, len(content), mode)
+            nodes[path] = TreeNode(NodeKind.FILE, len(content), mode)
             contents[path] = content
         if was_used:
             trace.append(FileUse(path, path, frozenset({_USES.get(kind, "readlink")})))
-    tree = Tree(nodes, lambda path: nullcontext(io.BytesIO(contents[path])))
+    tree = FileTree(nodes, lambda path: nullcontext(io.BytesIO(contents[path])))
     kept = kept_paths(tree, [trace])
     for path in kept:
         assert path in nodes and all(parent in kept for parent in parents(path)), path

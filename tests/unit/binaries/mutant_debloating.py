@@ -10,7 +10,7 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.binaries.rewriting.compact import rewrite
-from trimtab.binaries.rewriting.companion import add_companion
+from trimtab.binaries.rewriting.dt_auxiliary import add_dt_auxiliary
 from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.read_back import read_back
 from trimtab.config.groups.debloat import Debloat, Mode, Remove
@@ -63,7 +63,7 @@ def outcome_of(mutant: Path, slim: Path, mode: Mode, plain: Exercise, watch: Exe
     companion = ""
     if mode == Mode.COMPACT:
         unmap_headers(slim)
-        companion = COMPANION if add_companion(slim, located.elf, COMPANION) else ""
+        companion = COMPANION if add_dt_auxiliary(slim, located.elf, COMPANION) else ""
     read_back(slim, located.elf, located.spans, located.patches, companion)
     after = plain.of(slim)
     kind = "slim" if located.spans.removed_bytes else "left"

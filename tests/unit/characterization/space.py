@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab.characterization.plan import Run, Space
+from trimtab.characterization.plan import CharacterizationSpace, Run
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.learning.characterization import Characterization
 from trimtab.config.groups.learning.workload import LearningWorkload, Method
@@ -28,7 +28,7 @@ ASKED = Characterization(
     hyperparameters={Method.DECISION_TREE: {"max_depth": [5, 1, 2], "max_bins": [32, 8]}},
     repeats=3,
 )
-SPACE = Space(ASKED, [TREE, MEANS])
+SPACE = CharacterizationSpace(ASKED, [TREE, MEANS])
 STAGE = CharacterizeStage(ASKED, [TREE, MEANS], HERE)
 
 

@@ -66,7 +66,7 @@ def test_texts_keep_their_own_test_part_and_are_weighed_by_the_other() -> None:
 
 
 def test_data_of_debian_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trimtab.characterization.carried._BUILD", tmp_path)
+    monkeypatch.setattr("trimtab.characterization.packaged_data_sets._BUILD", tmp_path)
     with pytest.raises(UserError, match=r"data set shuttle: not there yet; .*make deps-data"):
         load(workload("shuttle", Method.KMEANS))
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from space import SPACE, STAGE, TREE, row
 
-from trimtab.characterization.journal import Journal
+from trimtab.characterization.journal import CharacterizationJournal
 from trimtab.config.groups.learning.workload import LearningWorkload, Method
 
 RUNS = SPACE.defaults()
@@ -17,7 +17,7 @@ RUNS = SPACE.defaults()
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
-    journal = Journal(path, STAGE)
+    journal = CharacterizationJournal(path, STAGE)
     for run in RUNS:
         assert not journal.has(run)
         journal.add(row(run))
@@ -32,11 +32,11 @@ def test_cut_anywhere_it_has_the_whole_lines(
     size = data.draw(st.integers(0, len(written)))
     path = tmp_path_factory.mktemp("cut") / "journal.jsonl"
     path.write_bytes(written[:size])
-    journal = Journal(path, STAGE)
+    journal = CharacterizationJournal(path, STAGE)
     whole = max(0, written[:size].count(b"\n") - 1)
     assert [journal.has(run) for run in RUNS] == [place < whole for place in range(len(RUNS))]
     journal.add(row(RUNS[-1]))  # at the beginning of a line
-    again = Journal(path, STAGE)
+    again = CharacterizationJournal(path, STAGE)
     assert again.has(RUNS[-1])
     assert again.rows[:whole] == [row(run) for run in RUNS[:whole]]
 
@@ -48,7 +48,7 @@ def test_what_others_wrote_is_passed_over(
     path = tmp_path_factory.mktemp("junk") / "journal.jsonl"
     for content in (junk, written.split(b"\n")[0] + b"\n" + junk):
         path.write_bytes(content)
-        assert Journal(path, STAGE).rows == []
+        assert CharacterizationJournal(path, STAGE).rows == []
 
 
 def test_more_repeats_and_workloads_leave_what_is_finished(written: bytes, tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_more_repeats_and_workloads_leave_what_is_finished(written: bytes, tmp_p
     path.write_bytes(written)
     larger = dataclasses.replace(STAGE.characterization, repeats=9, joint_settings=0)
     stage = dataclasses.replace(STAGE, characterization=larger, workloads=[TREE])
-    assert len(Journal(path, stage).rows) == len(RUNS)
+    assert len(CharacterizationJournal(path, stage).rows) == len(RUNS)
 
 
 @pytest.mark.parametrize("change", [{"master": "standalone"}, {"warm_up_runs": 3}])
@@ -64,11 +64,16 @@ def test_another_engine_begins_anew(written: bytes, tmp_path: Path, change: dict
     path = tmp_path / "journal.jsonl"
     path.write_bytes(written)
     other = dataclasses.replace(STAGE.characterization, **change)
-    assert Journal(path, dataclasses.replace(STAGE, characterization=other)).rows == []
+    assert (
+        CharacterizationJournal(path, dataclasses.replace(STAGE, characterization=other)).rows == []
+    )
 
 
 def test_other_data_begin_anew(written: bytes, tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(written)
     moved = LearningWorkload("iris_kmeans", "iris", Method.KMEANS, location="iris.csv")
-    assert Journal(path, dataclasses.replace(STAGE, workloads=[TREE, moved])).rows == []
+    assert (
+        CharacterizationJournal(path, dataclasses.replace(STAGE, workloads=[TREE, moved])).rows
+        == []
+    )

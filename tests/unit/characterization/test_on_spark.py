@@ -20,7 +20,7 @@ from trimtab.characterization.session_process import SessionEndedError, spark_pr
 from trimtab.config.groups.learning.characterization import (
     PLATFORM_DEFAULTS,
     Characterization,
-    Price,
+    PriceModel,
 )
 from trimtab.config.groups.learning.workload import LearningWorkload, Method
 from trimtab.config.stages import CharacterizeStage, dump
@@ -65,8 +65,8 @@ def asking(**values: Any) -> CharacterizeStage:
 
 
 def test_a_price_by_the_hour_and_the_gigabyte() -> None:
-    assert price_usd(Price(0.46, 8, 0.05), 3600.0, 8, 2 * 10**9) == pytest.approx(0.46 + 0.10)
-    assert price_usd(Price(0.46, 8, 0.05), 1800.0, 4, 0) == pytest.approx(0.46 / 4)
+    assert price_usd(PriceModel(0.46, 8, 0.05), 3600.0, 8, 2 * 10**9) == pytest.approx(0.46 + 0.10)
+    assert price_usd(PriceModel(0.46, 8, 0.05), 1800.0, 4, 0) == pytest.approx(0.46 / 4)
 
 
 @pytest.mark.timeout(600)  # a cluster twice, each of four Java processes
@@ -128,7 +128,7 @@ def test_what_is_finished_is_used_by_others(spark_folder: Path, tmp_path: Path) 
 def test_a_run_that_takes_too_long_ends_its_session(spark_folder: Path, tmp_path: Path) -> None:
     with marked_processes() as processes:
         platform = {**PLATFORM_DEFAULTS, "cores": 1}
-        with spark_process(tmp_path / "session", None, platform, Price()) as spark:
+        with spark_process(tmp_path / "session", None, platform, PriceModel()) as spark:
             meter = RunMeter(processes, CpuTime(), machine_meters(model_of(HERE)))
             started = processes.living()
             assert len(started) >= 2  # Python and Java
@@ -156,7 +156,7 @@ def test_a_run_that_takes_too_long_ends_its_session(spark_folder: Path, tmp_path
     ],
 )
 def test_a_method_learns(spark: Session, data: str, method: Method, least: float) -> None:
-    application = Application(spark, PLATFORM_DEFAULTS, Price())
+    application = Application(spark, PLATFORM_DEFAULTS, PriceModel())
     workload = LearningWorkload(f"{data}_{method}", data, method)
     found = application.run(workload, method.hyperparameters, 0)
     assert least < found["quality"] <= 1

@@ -7,7 +7,7 @@ import experiment_files as files
 import pytest
 from typer.testing import CliRunner, Result
 
-from trimtab.cli.results.compare import Difference, differences, figures_in
+from trimtab.cli.results.compare import FigureDifference, differences, figures_in
 from trimtab.cli.verbs import app
 from trimtab.errors import UserError
 
@@ -87,14 +87,14 @@ def test_ranges_of_pairs_that_overlap_are_no_clear_difference() -> None:
         return dict(zip(names, (low, middle, high), strict=True))
 
     first, near, far = wall(-2, 3, 6), wall(5, 7, 9), wall(7, 8, 9)
-    assert differences(first, near) == [Difference("wall_reduction_pct", 3, 7, clear=False)]
-    assert differences(first, far) == [Difference("wall_reduction_pct", 3, 8)]
+    assert differences(first, near) == [FigureDifference("wall_reduction_pct", 3, 7, clear=False)]
+    assert differences(first, far) == [FigureDifference("wall_reduction_pct", 3, 8)]
 
 
 def test_what_only_one_has_is_said_and_nothing_at_all_is_a_mistake() -> None:
     assert differences({"a_s": 1}, {"b_s": 2}) == [
-        Difference("a_s", 1, None), Difference("b_s", None, 2),
+        FigureDifference("a_s", 1, None), FigureDifference("b_s", None, 2),
     ]  # fmt: skip
-    assert Difference("a_s", 0, 2).difference_pct is None
+    assert FigureDifference("a_s", 0, 2).difference_pct is None
     with pytest.raises(UserError, match="neither result has a figure"):
         differences({}, {})

@@ -14,7 +14,7 @@ from failing_engine import engine_that
 from handmade import Blobs, config_of, entry, layer, oci_image, save
 from machine_root import root_of_programs, tar_of_entered
 from real_engine import SCRIPT, address, import_root, needs_engine, running_engine
-from test_left_alone import LIBRARY
+from test_kept_libraries import LIBRARY
 
 from trimtab.cli.verbs import app
 from trimtab.errors import TrimtabError, UserError
@@ -22,8 +22,8 @@ from trimtab.images.archives.opening import open_image
 from trimtab.images.compression import Compression, compression_of
 from trimtab.images.engine import EngineError
 from trimtab.images.merging import merged_view
-from trimtab.locks import writing_in
-from trimtab.profiling.runs.root import Root
+from trimtab.locks import folder_lock
+from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.profiling.tracing.function_records import LEFT_ALONE
 from trimtab.records.images.comparison import ImageComparison
 from trimtab.records.usage import Usage
@@ -36,7 +36,9 @@ def can_enter(root: Path) -> str:
     """Return why programs cannot run in a root here, or nothing."""
     try:
         with Path(os.devnull).open("wb") as nowhere:
-            Root(root).start(["/bin/sh", "-c", ":"], Path("/"), None, stdout=nowhere).wait()
+            RootFileSystem(root).start(
+                ["/bin/sh", "-c", ":"], Path("/"), None, stdout=nowhere
+            ).wait()
     except UserError as error:
         return str(error)
     return ""
@@ -227,14 +229,14 @@ def test_an_engine_that_is_gone_when_the_slim_image_is_there(
 
 def test_a_workspace_where_another_is_at_work(image: Callable[..., str], here: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from trimtab.locks import writing_in\n"
-        "with writing_in(Path('trimtab_workspace')): print(flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path; from trimtab.locks import folder_lock\n"
+        "with folder_lock(Path('trimtab_workspace')): print(flush=True); sys.stdin.read()"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1) as other:
         assert other.stdout and other.stdout.readline()
         refused(f"another trimtab .*{other.pid}", UserError, original=image())
         other.communicate()
-    with writing_in(here / "trimtab_workspace"):
+    with folder_lock(here / "trimtab_workspace"):
         pass
 
 

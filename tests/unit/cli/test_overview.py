@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from trimtab import extras
 from trimtab.cli.overview import overview
 from trimtab.cli.verbs import app
-from trimtab.errors import exit_code_of, in_words
+from trimtab.errors import exit_code_of, format_error
 from trimtab.installation import how_to_add
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -103,11 +103,11 @@ def test_every_missing_package_leads_to_an_extra_that_has_it() -> None:
 
 def test_a_missing_package_is_told_with_its_extra() -> None:
     missing = ModuleNotFoundError("No module named 'numba.core'", name="numba.core")
-    assert in_words(missing) == (
+    assert format_error(missing) == (
         f"numba.core is not installed; this needs: {how_to_add('simulate')}"
     )
     assert exit_code_of(missing) == 2
-    assert in_words(ModuleNotFoundError("No module named 'mine'", name="mine")) is None
+    assert format_error(ModuleNotFoundError("No module named 'mine'", name="mine")) is None
 
 
 def test_the_room_that_asks_says_which_extra_it_is() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from trimtab.cli import workspace
 from trimtab.cli.program_options import ProgramOptions
-from trimtab.config.groups.output import Comparison
+from trimtab.config.groups.output import OutputComparison
 from trimtab.errors import TrimtabError, UserError
 
 PYTHON = Path("env/bin/python")
@@ -19,18 +19,20 @@ PYTHON = Path("env/bin/python")
     [
         ({}, None),
         ({"output": Path("x")}, None),
-        ({"relative_tolerance": 0.1}, Comparison.NUMERIC_STDOUT),
-        ({"output": Path("x"), "absolute_tolerance": 0.1}, Comparison.NUMERIC_FILE),
-        ({"compare_command": "cmp {before} {after}"}, Comparison.COMMAND),
-        ({"compare": Comparison.LINES, "output": Path("x")}, Comparison.LINES),
-        ({"compare": Comparison.EXIT_CODE}, Comparison.EXIT_CODE),
+        ({"relative_tolerance": 0.1}, OutputComparison.NUMERIC_STDOUT),
+        ({"output": Path("x"), "absolute_tolerance": 0.1}, OutputComparison.NUMERIC_FILE),
+        ({"compare_command": "cmp {before} {after}"}, OutputComparison.COMMAND),
+        ({"compare": OutputComparison.LINES, "output": Path("x")}, OutputComparison.LINES),
+        ({"compare": OutputComparison.EXIT_CODE}, OutputComparison.EXIT_CODE),
     ],
 )
-def test_how_the_output_is_compared(given: dict[str, Any], compare: Comparison | None) -> None:
+def test_how_the_output_is_compared(
+    given: dict[str, Any], compare: OutputComparison | None
+) -> None:
     options = ProgramOptions(**given)
     output = options.workload(["python"], PYTHON).output
     assert options.comparison == compare
-    plain = Comparison.DIGEST_FILE if options.output else Comparison.DIGEST_STDOUT
+    plain = OutputComparison.DIGEST_FILE if options.output else OutputComparison.DIGEST_STDOUT
     assert output.compare == (compare or plain)
     assert output.path == (str(Path.cwd() / "x") if options.output else None)
 
@@ -51,8 +53,8 @@ def test_commands_are_split_as_by_a_shell() -> None:
         ({"drive": "true", "ready": "("}, "--ready: '(' given, expected a regular expression"),
         ({"ends_with": "256"}, "--ends-with: '256' given, expected an exit code"),
         ({"timeout_s": 0.0}, "--timeout-s: "),
-        ({"compare": Comparison.NUMERIC_FILE}, "--output: "),
-        ({"compare": Comparison.LINES, "relative_tolerance": 1.0}, "--relative-tolerance: "),
+        ({"compare": OutputComparison.NUMERIC_FILE}, "--output: "),
+        ({"compare": OutputComparison.LINES, "relative_tolerance": 1.0}, "--relative-tolerance: "),
     ],
 )
 def test_what_does_not_fit_is_named(given: dict[str, Any], said: str) -> None:

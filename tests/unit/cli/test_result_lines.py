@@ -5,7 +5,7 @@ from pathlib import Path
 import experiment_files as files
 import pytest
 
-from trimtab.cli.result_lines import result_lines, settled_in_words
+from trimtab.cli.result_lines import format_settled, result_lines
 from trimtab.config.groups.debloat import Debloat
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.records.misses.removed_calls import RemovedCall
@@ -42,8 +42,8 @@ def test_what_was_missed_and_what_never_settled_is_said() -> None:
         "missed": [RemovedCall("lib/x.so", 16, "f", 1)], "missed_files": ["a", "b"],
         "builds": 2, "runs": [SlimRun("w", "", 0, [0]), SlimRun("w", "", 0), SlimRun("w", "", 1)],
     }  # fmt: skip
-    words = settled_in_words(Settling.model_validate({**CLEAN.to_json(), **missed}))
+    words = format_settled(Settling.model_validate({**CLEAN.to_json(), **missed}))
     assert words == "yes: 2 of 2 runs missed nothing; 3 missed before, now kept"
     never = {"settled": False, "why_not": "no run was asked for"}
-    words = settled_in_words(Settling.model_validate({**CLEAN.to_json(), **never}))
+    words = format_settled(Settling.model_validate({**CLEAN.to_json(), **never}))
     assert words == "no: no run was asked for"

@@ -18,9 +18,9 @@ from trimtab.errors import UserError
 from trimtab.images.archives.image import Layer
 from trimtab.images.archives.opening import open_image
 from trimtab.images.merging import merged_view
-from trimtab.images.node import Folder, Kind
+from trimtab.images.node import FileType, Folder
 from trimtab.images.view import View
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.records.images.fleet import Fleet
 from trimtab.records.manifest import Manifest
 
@@ -53,7 +53,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "srv").mkdir()
     (root / "srv/of_the_base").write_text("of the base ")
     try:
-        Root(root).start(["/bin/sh", "-c", ":"], Path("/"), None).wait()
+        RootFileSystem(root).start(["/bin/sh", "-c", ":"], Path("/"), None).wait()
     except UserError as error:
         pytest.skip(f"no root can be entered: {error}")
     tar = ["tar", "--create", "--sort=name", "--directory", root, "."]
@@ -131,8 +131,8 @@ def test_each_is_what_was_built(fleet: Path) -> None:
         for path, node in view.walk():
             at = fleet / name / "env" / path[1:]
             assert (at.is_symlink(), at.is_dir() and not at.is_symlink()) == (
-                node.kind is Kind.LINK,
-                node.kind is Kind.FOLDER,
+                node.kind is FileType.LINK,
+                node.kind is FileType.FOLDER,
             )
         env = fleet / name / "env"
         folders = {path for path in env.rglob("*") if path.is_dir() and not path.is_symlink()}

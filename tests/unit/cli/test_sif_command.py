@@ -14,7 +14,7 @@ from trimtab.images.archives.opening import open_image
 from trimtab.images.merging import merged_view
 from trimtab.images.sif.container import Sif
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.records.images.comparison import ImageComparison
 
 pytestmark = needs_squashfs
@@ -28,7 +28,7 @@ def original(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "root"
     root_of_programs(root, ["sh", "sort", "tar"])
     try:
-        Root(root).start(["/bin/sh", "-c", ":"], Path("/"), None).wait()
+        RootFileSystem(root).start(["/bin/sh", "-c", ":"], Path("/"), None).wait()
     except UserError as error:
         pytest.skip(f"no root can be entered: {error}")
     own = root / ".singularity.d"
@@ -70,7 +70,7 @@ def test_a_sif_made_slim(original: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "/usr/bin/tar" in {file.path for file in both.removed}
     unpacked = unpacked_image(str(slim))
     command = [*unpacked.image.config.run().entrypoint, "again"]
-    started = Root(unpacked.root).start(command, Path("/"), None, stdout=subprocess.PIPE)
+    started = RootFileSystem(unpacked.root).start(command, Path("/"), None, stdout=subprocess.PIPE)
     assert started.communicate()[0] == b"hello again\n"
 
 

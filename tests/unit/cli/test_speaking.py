@@ -18,11 +18,11 @@ from rich.table import Table
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from trimtab.cli.output.command_group import CommandGroup
+from trimtab.cli.output.console import speaker
+from trimtab.cli.output.log import told_to
+from trimtab.cli.output.progress_lines import RUNS, ProgressLines
 from trimtab.cli.overview import overview
-from trimtab.cli.speaking.events import told_to
-from trimtab.cli.speaking.lines import RUNS, Lines
-from trimtab.cli.speaking.speaker import speaker
-from trimtab.cli.speaking.verbs import Verbs
 from trimtab.cli.verbs import app
 from trimtab.debloating.verification.verify import VerificationError
 from trimtab.errors import TrimtabError, UserError
@@ -261,7 +261,7 @@ def test_without_a_terminal_a_step_is_a_line_with_a_count(
 def test_a_long_step_is_told_once_in_a_while() -> None:
     told: list[str] = []
     now_s = 0.0
-    lines = Lines(told.append, lambda: now_s)
+    lines = ProgressLines(told.append, lambda: now_s)
     task = lines.add_task("settling", total=5, visible=False, unit=RUNS)
     assert not told
     for run in range(1, 6):
@@ -304,7 +304,7 @@ def test_a_verification_that_fails_has_its_verdict(
 
 
 # A small command line of its own, for what no verb of trimtab's does to order.
-small = Verbs(no_args_is_help=True)
+small = CommandGroup(no_args_is_help=True)
 
 
 @small.command()

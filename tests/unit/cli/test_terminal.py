@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rich.table import Table
 
-from trimtab.cli.speaking.terminal import Terminal
-from trimtab.errors import TrimtabError, in_words, visible
+from trimtab.cli.output.terminal import Terminal
+from trimtab.errors import TrimtabError, escape_control_characters, format_error
 
 HOSTILE = {
     "escape": "a\x1b[31mred\x1b]0;title\x07",
@@ -38,21 +38,21 @@ def seen(text: str) -> str:
 def test_nothing_invisible_reaches_the_terminal(text: str) -> None:
     shown = seen(text)
     assert all(character.isprintable() or character == "\n" for character in shown)
-    assert shown.count(visible(text)) == 4
+    assert shown.count(escape_control_characters(text)) == 4
     shown.encode()
 
 
 @each
 def test_an_error_is_one_text_that_prints(text: str) -> None:
     for error in (TrimtabError(f"/x/{text}: bad"), OSError(2, "no", f"/x/{text}")):
-        words = in_words(error)
+        words = format_error(error)
         assert words.startswith("/x/a") or words.startswith(("/x/[/bold]", "/x/caf\\xe9-\\xff"))
         assert words.isprintable()
 
 
 def test_what_people_write_stays_as_it_is() -> None:
     for text in ("naïve café 日本語 — “x”\tand\na line", "5\u202f000\u00a0MB", "C:\\x1b"):
-        assert visible(text) == text
+        assert escape_control_characters(text) == text
 
 
 @pytest.mark.parametrize("closed", [False, True])

@@ -6,14 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.clusters.round_times import Rounds, _time, kept_tasks, service_times
+from trimtab.clusters.round_times import RoundServiceTimes, _time, kept_tasks, service_times
 from trimtab.errors import UserError
 
-FIXED = Rounds(2.0, 3.0, 0.5, 7.0, "deterministic")
+FIXED = RoundServiceTimes(2.0, 3.0, 0.5, 7.0, "deterministic")
 counts = st.integers(1, 60)
 
 
-def one(rounds: Rounds, maps: int, reduces: int, slots: int, drop: float = 0.0, job: int = 5):
+def one(
+    rounds: RoundServiceTimes, maps: int, reduces: int, slots: int, drop: float = 0.0, job: int = 5
+):
     columns = (np.array([value]) for value in (job, maps, reduces, slots))
     work_s, dropped = service_times(rounds, 11, *columns, drop)
     return float(work_s[0]), int(dropped[0])
@@ -38,7 +40,7 @@ def test_whole_percentages_keep_exactly_the_ceiling(tasks: int, percent: int) ->
 @given(counts, st.integers(1, 8), st.sampled_from(["exponential", "erlang", "lognormal"]))
 def test_tasks_go_to_the_slot_that_is_free_first(maps: int, slots: int, name: str) -> None:
     """One task at a time a slot: with a slot for each the longest decides, with one their sum."""
-    rounds = Rounds(1.0, 2.0, 0.5, 1.5, name, 1.0 if name == "exponential" else 0.25)
+    rounds = RoundServiceTimes(1.0, 2.0, 0.5, 1.5, name, 1.0 if name == "exponential" else 0.25)
     tasks = [_time(np.uint64(11), 5, 1, task, 2.0, *kind(rounds)) for task in range(maps)]
     set_up_s = _time(np.uint64(11), 5, 0, 0, 1.0, *kind(rounds))
     free_s = [0.0] * slots
@@ -49,13 +51,13 @@ def test_tasks_go_to_the_slot_that_is_free_first(maps: int, slots: int, name: st
     assert one(rounds, maps, 0, 1)[0] == pytest.approx(set_up_s + sum(tasks))
 
 
-def kind(rounds: Rounds) -> tuple[int, float]:
+def kind(rounds: RoundServiceTimes) -> tuple[int, float]:
     _, distribution, shape = rounds.parameters()
     return distribution, shape
 
 
 def test_dropping_tasks_leaves_the_others_as_they_were() -> None:
-    rounds = Rounds(1.0, 2.0, 0.0, 0.0)
+    rounds = RoundServiceTimes(1.0, 2.0, 0.0, 0.0)
     whole_s, fewer_s = one(rounds, 20, 0, 1)[0], one(rounds, 20, 0, 1, 0.3)[0]
     dropped_s = sum(_time(np.uint64(11), 5, 1, task, 2.0, *kind(rounds)) for task in range(14, 20))
     assert fewer_s == pytest.approx(whole_s - dropped_s)
@@ -63,7 +65,7 @@ def test_dropping_tasks_leaves_the_others_as_they_were() -> None:
 
 
 def test_times_are_a_function_of_seed_and_job() -> None:
-    rounds = Rounds(1.0, 2.0, 0.5, 1.5)
+    rounds = RoundServiceTimes(1.0, 2.0, 0.5, 1.5)
     jobs = np.arange(100)
     columns = (np.full(100, 7), np.full(100, 3), np.full(100, 4))
     whole, _ = service_times(rounds, 1, jobs, *columns)
@@ -81,7 +83,7 @@ def test_distributions_have_their_mean_and_variance(
     name: str, scv: float, expected_scv: float
 ) -> None:
     jobs = 200_000
-    rounds = Rounds(0.0, 3.0, 0.0, 0.0, name, scv)
+    rounds = RoundServiceTimes(0.0, 3.0, 0.0, 0.0, name, scv)
     columns = (np.ones(jobs, int), np.zeros(jobs, int), np.ones(jobs, int))
     times_s, _ = service_times(rounds, 4, np.arange(jobs), *columns)
     assert times_s.mean() == pytest.approx(3.0, rel=0.015)
@@ -91,7 +93,7 @@ def test_distributions_have_their_mean_and_variance(
 def test_exponential_tasks_take_the_mean_of_equation_4_1() -> None:
     # n tasks on C slots: (n - C) departures at rate C mu, then C, C - 1, ... 1.
     maps, reduces, slots, jobs = 50, 7, 20, 40_000
-    rounds = Rounds(1.0, 4.0, 0.5, 2.0)
+    rounds = RoundServiceTimes(1.0, 4.0, 0.5, 2.0)
     columns = (np.full(jobs, maps), np.full(jobs, reduces), np.full(jobs, slots))
     times_s, _ = service_times(rounds, 4, np.arange(jobs), *columns)
     mean_map_s = 4.0 * ((maps - slots) / slots + sum(1 / k for k in range(1, slots + 1)))
@@ -107,4 +109,4 @@ def test_exponential_tasks_take_the_mean_of_equation_4_1() -> None:
 def test_bad_rounds_are_refused(wrong: dict) -> None:
     good = {"setup_s": 1.0, "map_task_s": 1.0, "shuffle_s": 1.0, "reduce_task_s": 1.0}
     with pytest.raises(UserError, match="rounds"):
-        Rounds(**(good | wrong))
+        RoundServiceTimes(**(good | wrong))

@@ -16,7 +16,7 @@ from trimtab.config.fields import MistakeError
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.experiment import Schedule
-from trimtab.config.groups.trace import ArrivalsConfig, RoundsConfig, Work
+from trimtab.config.groups.trace import ArrivalsConfig, RoundsConfig, WorkConfig
 from trimtab.config.limits import UnreadableFileError, check_values, yaml_values
 from trimtab.config.root import Profiling, Settle, Verify
 from trimtab.config.validate import checked
@@ -132,8 +132,8 @@ def test_what_is_no_file_is_none(conf: Path) -> None:
         (Settle, {"clean_runs": 10_001}, "clean_runs"),
         (Settle, {"rebuilds": 10_001}, "rebuilds"),
         (Verify, {"repeats": 99_999_999}, "repeats"),
-        (Work, {"phases": 1_001}, "phases"),
-        (Work, {"mean_s": float("inf")}, "mean_s"),
+        (WorkConfig, {"phases": 1_001}, "phases"),
+        (WorkConfig, {"mean_s": float("inf")}, "mean_s"),
         (RoundsConfig, {"map_tasks": 1_000_001}, "map_tasks"),
         (ArrivalsConfig, {"jobs": 10**20}, "jobs"),
         (ArrivalsConfig, {"jobs": 1e20}, "jobs"),

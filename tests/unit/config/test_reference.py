@@ -5,7 +5,7 @@ from typing import Any
 from config_files import PROJECT
 
 from trimtab.config.reference import reference
-from trimtab.config.root import Root
+from trimtab.config.root import RootConfig
 from trimtab.config.validate import without_none
 
 
@@ -18,7 +18,7 @@ def test_every_key_is_there_with_its_meaning() -> None:
     rows = [line.split(" | ") for line in reference().splitlines() if line.startswith("| `")]
     assert all(len(row) == 5 and row[4].strip(" |") for row in rows)
     assert len(rows) == sum(
-        count_keys(kind, set()) for kind in typing.get_type_hints(Root).values()
+        count_keys(kind, set()) for kind in typing.get_type_hints(RootConfig).values()
     )
 
 

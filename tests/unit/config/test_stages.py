@@ -10,7 +10,7 @@ from trimtab.config.stages import (
     DebloatStage,
     EvaluateStage,
     ProfileStage,
-    Resolved,
+    ResolvedConfig,
     TraceStage,
 )
 
@@ -73,7 +73,7 @@ def test_what_only_scheduling_reads_of_a_machine_profiles_nothing_again(
 
 def test_resolved_shows_every_key(configurations: Configurations) -> None:
     root = configurations.root
-    resolved = Resolved(
+    resolved = ResolvedConfig(
         experiment=root.experiment,
         workloads=[root.workload],
         hardware=[root.hardware],

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from trimtab.debloating.files.tree import Node, NodeKind, Tree
+from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
 from trimtab.profiling.tracing.files import FileUse
 
 FOLDER = None
@@ -28,23 +28,23 @@ class Program:
 Content = str | bytes | Link | Program | None
 
 
-def root_of(contents: Mapping[str, Content], *tops: str) -> Tree:
+def root_of(contents: Mapping[str, Content], *tops: str) -> FileTree:
     """The tree that has these paths, and the folders above them."""
-    nodes = {"/": Node(NodeKind.FOLDER, mode=0o755)}
+    nodes = {"/": TreeNode(NodeKind.FOLDER, mode=0o755)}
     data: dict[str, bytes] = {}
     for path, content in contents.items():
         for parent in PurePosixPath(path).parents:
-            nodes.setdefault(str(parent), Node(NodeKind.FOLDER, mode=0o755))
+            nodes.setdefault(str(parent), TreeNode(NodeKind.FOLDER, mode=0o755))
         if content is None:
-            nodes[path] = Node(NodeKind.FOLDER, mode=0o755)
+            nodes[path] = TreeNode(NodeKind.FOLDER, mode=0o755)
         elif isinstance(content, Link):
-            nodes[path] = Node(NodeKind.LINK, mode=0o777, target=content.target)
+            nodes[path] = TreeNode(NodeKind.LINK, mode=0o777, target=content.target)
         else:
             raw = content.content if isinstance(content, Program) else content
             data[path] = raw.encode() if isinstance(raw, str) else raw
             mode = 0o755 if isinstance(content, Program) else 0o644
-            nodes[path] = Node(NodeKind.FILE, len(data[path]), mode)
-    return Tree(nodes, lambda path: nullcontext(io.BytesIO(data[path])), tops or ("",))
+            nodes[path] = TreeNode(NodeKind.FILE, len(data[path]), mode)
+    return FileTree(nodes, lambda path: nullcontext(io.BytesIO(data[path])), tops or ("",))
 
 
 def used(*paths: str, uses: str = "read") -> list[FileUse]:

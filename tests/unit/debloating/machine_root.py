@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import UserError
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 
 
 def root_of_programs(root: Path, names: Iterable[str]) -> None:
@@ -36,7 +36,9 @@ def tar_of_entered(root: Path) -> bytes:
     """Return a root as a tar archive; skips the test where no root can be entered."""
     try:
         with Path(os.devnull).open("wb") as nowhere:
-            Root(root).start(["/bin/sh", "-c", ":"], Path("/"), None, stdout=nowhere).wait()
+            RootFileSystem(root).start(
+                ["/bin/sh", "-c", ":"], Path("/"), None, stdout=nowhere
+            ).wait()
     except UserError as error:
         pytest.skip(f"no root can be entered: {error}")
     tar = ["tar", "--create", "--directory", root, "."]

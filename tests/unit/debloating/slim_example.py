@@ -13,7 +13,7 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.relations.unwind_spans import without_unwind_tables
 from trimtab.binaries.rewriting.compact import Mode, rewrite
-from trimtab.binaries.rewriting.companion import add_companion
+from trimtab.binaries.rewriting.dt_auxiliary import add_dt_auxiliary
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
@@ -133,7 +133,7 @@ def make_slim(
         slim = environment / "lib" / path.name
         rewrite(elf, spans, mode, slim, 4096)
         unmap_headers(slim)
-        add_companion(slim, elf, f"$ORIGIN/../{FALLBACK_LIBRARY}")
+        add_dt_auxiliary(slim, elf, f"$ORIGIN/../{FALLBACK_LIBRARY}")
         name = f"lib/{path.name}"
         document = document_of(path, name, spans, 4096, sha256=sha256_of(path))
         document.write(spans_file(folder / "spans", name))

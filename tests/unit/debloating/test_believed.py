@@ -20,7 +20,7 @@ from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.targets.python_prefix import PythonPrefix
-from trimtab.debloating.verification.intact import check_intact
+from trimtab.debloating.verification.environment_digests import check_intact
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import read_json, sha256_of, write_json
 from trimtab.records.usage import Usage, UsedLibrary

@@ -12,7 +12,7 @@ import pytest
 from slim_example import PRELUDE, called, compile_library, make_slim
 
 from trimtab.binaries.elf.reader import read_elf
-from trimtab.binaries.rewriting import companion
+from trimtab.binaries.rewriting import dt_auxiliary
 
 LINKED = """
 #include <stdio.h>
@@ -173,7 +173,7 @@ def test_a_table_elsewhere_is_no_room(slim: Path, prefix: Path, tmp_path: Path) 
     library = Path(shutil.copy(slim / "lib/libmine.so", tmp_path / "libmine.so"))
     before = library.read_bytes()
     original = replace(read_elf(prefix / "lib/libmine.so"), program_header_offset=8192)
-    assert not companion.add_companion(library, original, "$ORIGIN/other")
+    assert not dt_auxiliary.add_dt_auxiliary(library, original, "$ORIGIN/other")
     assert library.read_bytes() == before
 
 
@@ -186,7 +186,7 @@ def test_without_the_fallback_or_on_an_old_system_libraries_load_as_before(
     command = [sys.executable, "-S", "-c", loads, environment / "lib/libmine.so"]
     assert run(command, record).stdout == "4\n"
     shutil.rmtree(environment)
-    monkeypatch.setattr(companion, "_SOUND_SINCE", (99, 0))
+    monkeypatch.setattr(dt_auxiliary, "_SOUND_SINCE", (99, 0))
     old = make_slim(prefix, tmp_path) / "lib/libmine.so"
     shown = subprocess.run(["readelf", "-dW", old], capture_output=True, text=True, check=True)
     assert "(AUXILIARY)" not in shown.stdout

@@ -17,7 +17,7 @@ from returning import TEXT, make_original, make_slim, missed, python, run
 
 from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, Source
-from trimtab.debloating.files.coming_back import add_file_fallback
+from trimtab.debloating.files.file_fallback import add_file_fallback
 from trimtab.debloating.files.folder_tree import prefix_tree
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.records.misses.removed_files import read_missed_files

@@ -11,7 +11,7 @@ from returning import missed
 
 from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, Source
-from trimtab.debloating.files.coming_back import add_file_fallback
+from trimtab.debloating.files.file_fallback import add_file_fallback
 from trimtab.debloating.files.folder_tree import root_tree
 
 SCRIPT = """

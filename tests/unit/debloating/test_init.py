@@ -12,12 +12,12 @@ from machine_root import root_of_programs
 
 from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, IDENTITY_FILE, Source
-from trimtab.debloating.files.coming_back import add_file_fallback
+from trimtab.debloating.files.file_fallback import add_file_fallback
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.original_identity import identity_bytes, identity_of
 from trimtab.native import native_path
 from trimtab.profiling.as_user import User
-from trimtab.profiling.runs.root import INIT, Root
+from trimtab.profiling.runs.root import INIT, RootFileSystem
 
 PROBE, CONFINED = (Path(__file__).with_name(name) for name in ("probe.c", "confined.c"))
 MANY, HUNDREDS = 40, 1500
@@ -78,7 +78,7 @@ def run(
     user: User | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run the program in the root: what it writes lies in memory."""
-    inside = Root(root.resolve())
+    inside = RootFileSystem(root.resolve())
     environment = {"PATH": "/usr/bin:/bin", "TRIMTAB_FALLBACK": behaviour, **(variables or {})}
     if record is not None:
         inside = inside.binding(record.parent)
@@ -191,7 +191,7 @@ def test_report_only_counts(roots: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 def test_a_name_is_looked_for_as_engines_do(roots: tuple[Path, Path]) -> None:
-    inside = Root(roots[1].resolve())
+    inside = RootFileSystem(roots[1].resolve())
 
     def start(*words: str, path: str = "/nowhere:/srv:/") -> tuple[int, str, str]:
         command = inside.entering([f"/{INIT}", *words], PurePath("/"), None)
@@ -210,7 +210,7 @@ def test_a_name_is_looked_for_as_engines_do(roots: tuple[Path, Path]) -> None:
 
 
 def test_signals_reach_the_program(roots: tuple[Path, Path]) -> None:
-    command = Root(roots[1].resolve()).entering(
+    command = RootFileSystem(roots[1].resolve()).entering(
         [f"/{INIT}", "/probe", "wait x"], PurePath("/"), None
     )
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -222,7 +222,7 @@ def test_signals_reach_the_program(roots: tuple[Path, Path]) -> None:
 
 
 def test_who_waits_for_a_pipe_waits_for_the_program_alone(roots: tuple[Path, Path]) -> None:
-    inside = Root(roots[1].resolve())
+    inside = RootFileSystem(roots[1].resolve())
     reader, writer = os.pipe()
     command = inside.entering([f"/{INIT}", "/probe", "wait x"], PurePath("/"), None)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, pass_fds=[writer], text=True)
@@ -312,7 +312,7 @@ def test_a_program_of_glibc_has_it_start_others(roots: tuple[Path, Path]) -> Non
     for before in ([], [f"/{INIT}"]):
         ended = []
         for root, more in zip(roots, ([], before), strict=True):
-            command = Root(root.resolve()).entering(
+            command = RootFileSystem(root.resolve()).entering(
                 [*more, "/bin/sh", "-c", SHELL_SCRIPT], PurePath("/"), None
             )
             done = subprocess.run(command, env={"PATH": "/usr/bin:/bin"}, capture_output=True)
@@ -326,7 +326,7 @@ def test_a_program_of_glibc_has_it_start_others(roots: tuple[Path, Path]) -> Non
 def test_under_strict_who_waits_for_a_served_program_ends_likewise(
     roots: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    inside = Root(roots[1].resolve()).binding(tmp_path)
+    inside = RootFileSystem(roots[1].resolve()).binding(tmp_path)
     script = "/probe 'cat /srv/lost'; echo on"
     command = inside.entering(["/bin/sh", "-c", script], PurePath("/"), None)
     record = tmp_path / "record.jsonl"
@@ -378,7 +378,7 @@ def test_an_original_that_is_not_seen_in_the_root_is_named(
     (slim / IDENTITY_FILE).write_bytes(identity_bytes(identity))
     command = [f"/{INIT}"] * by_init + ["/bin/sh", "-c", "cat /srv/kept/stays; cat /srv/kept/stays"]
     done = subprocess.run(
-        Root(slim).entering(command, PurePath("/"), None),
+        RootFileSystem(slim).entering(command, PurePath("/"), None),
         env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "kept/stays\n" * 2)

@@ -13,7 +13,7 @@ import pytest
 from cuda_sources import TOOLKIT, listed_elements
 
 from trimtab.binaries.elf.reader import read_elf
-from trimtab.binaries.gpu.fatbin import Kind, find_gpu_code
+from trimtab.binaries.gpu.fatbin import ElementKind, find_gpu_code
 from trimtab.cli import workspace
 from trimtab.config.groups.debloat import Debloat, Remove
 from trimtab.config.groups.workload import Workload
@@ -54,7 +54,7 @@ def debloat(environment: Path, **options: str | int) -> Path:
     return folder
 
 
-def gpu_elements(path: Path) -> list[tuple[Kind, int]]:
+def gpu_elements(path: Path) -> list[tuple[ElementKind, int]]:
     regions = find_gpu_code(read_elf(path)).regions
     return [(e.kind, e.architecture.number) for region in regions for e in region.elements]
 
@@ -95,7 +95,7 @@ def test_the_library_rebuilt_from_its_spans(environment: Path, mode: str) -> Non
     span = folder / "spans/lib__libdemo.so.json"
     rebuilt = workspace.reconstruct(span, environment.parent / mode, mode)
     # What the GPU could load stays listed: it is small, so its page stays, and the tool reads it.
-    assert gpu_elements(rebuilt) == [(Kind.ELF, 90)] * 3
+    assert gpu_elements(rebuilt) == [(ElementKind.ELF, 90)] * 3
     ctypes.CDLL(str(rebuilt))  # its constructors hand the regions to the CUDA runtime
     if (TOOLKIT / "bin/cuobjdump").exists():
         assert listed_elements(rebuilt) == {("ELF", "sm_90"): 3}
@@ -112,7 +112,9 @@ def test_other_gpus_by_name(environment: Path) -> None:
     rebuilt = workspace.reconstruct(
         folder / "spans/lib__libdemo.so.json", environment.parent / "both", "compact"
     )
-    assert sorted(gpu_elements(rebuilt)) == [(Kind.ELF, 80)] * 3 + [(Kind.ELF, 90)] * 3
+    assert (
+        sorted(gpu_elements(rebuilt)) == [(ElementKind.ELF, 80)] * 3 + [(ElementKind.ELF, 90)] * 3
+    )
 
 
 def test_keeping_all(environment: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from trimtab.binaries.errors import UnreadableError
 from trimtab.debloating.libraries.profiled import profiled_libraries, unloaded_libraries
-from trimtab.files import remove_tree, whole_file
+from trimtab.files import atomic_write, remove_tree
 
 NOBODY = 65534
 
@@ -79,7 +79,10 @@ def test_a_full_disk_is_told_with_the_file(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
     try:
-        with pytest.raises(OSError, match=r"result\.json") as error, whole_file(path) as temporary:
+        with (
+            pytest.raises(OSError, match=r"result\.json") as error,
+            atomic_write(path) as temporary,
+        ):
             temporary.write_bytes(bytes(10_000))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -92,10 +95,10 @@ mount -t tmpfs -o size=200k none "$1" && exec "$2" -c '
 import sys; from pathlib import Path
 from trimtab.config.groups.debloat import Share
 from trimtab.debloating.copies.copying import copy_tree
-from trimtab.debloating.copies.layout import Layout
+from trimtab.debloating.copies.layout import EnvironmentLayout
 from trimtab.errors import exit_on_error
 with exit_on_error():
-    copy_tree(Layout.of(Path(sys.argv[1])), Path(sys.argv[2], "env"), set(), Share.COPY)
+    copy_tree(EnvironmentLayout.of(Path(sys.argv[1])), Path(sys.argv[2], "env"), set(), Share.COPY)
 ' "$3" "$1"
 """
 

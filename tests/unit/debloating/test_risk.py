@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from trimtab.debloating.risk import SlimHistory, upper_bound
+from trimtab.debloating.risk import RunHistory, upper_bound
 from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.misses.settling import Settling, SlimRun
 
@@ -37,12 +37,12 @@ def test_the_bound_holds_in_nineteen_of_twenty_series(trials: int, probability: 
 
 
 def test_without_a_run_nothing_is_known() -> None:
-    risk = SlimHistory().risk_of("w")
+    risk = RunHistory().risk_of("w")
     assert (risk.runs, risk.estimate, risk.bound) == (0, None, 1)
 
 
 def test_a_run_counts_that_asked_for_what_no_other_did() -> None:
-    history = SlimHistory()
+    history = RunHistory()
     assert history.add("w", "", [piece(1), piece(2)]) == {0, 1}
     assert history.add("w", "", [piece(2), piece(3)]) == {1, 2}
     history.add("w", "", [piece(2)])
@@ -57,7 +57,7 @@ def test_another_workload_that_asks_for_it_counts_too_and_another_build_does_not
         target="t", hardware="h", clean_runs=1, builds=2, settled=True, missed=[piece(7)],
         runs=[SlimRun("w", "", 0, [0]), SlimRun("w", "", 1), SlimRun("v", "", 1)],
     )  # fmt: skip
-    history = SlimHistory(settling)
+    history = RunHistory(settling)
     assert history.risk_of("w").runs_of_their_own == 1
     assert history.add("v", "", [piece(7), piece(8)]) == {0, 1}
     risk = history.risk_of("w")

@@ -12,7 +12,7 @@ import pytest
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
-from trimtab.binaries.rewriting.not_started import NOTE
+from trimtab.binaries.rewriting.initializers import NOTE
 from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.cli import workspace
 from trimtab.config.groups.debloat import Debloat, Fallback, Remove

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.debloating.copies.held_folder import HeldFolder
+from trimtab.debloating.copies.directory_handle import DirectoryHandle
 from trimtab.debloating.store import (
     CHUNK_BYTES,
     add_to_store,
@@ -100,7 +100,7 @@ def test_no_more_is_packed_than_is_wanted(
     library.write_bytes(whole)
     wanted = np.zeros(130, bool)
     wanted[sorted(numbers)] = True
-    with HeldFolder.make(folder / "store") as top:
+    with DirectoryHandle.make(folder / "store") as top:
         pack_into(top, library, digests_of(library), wanted, 0o600)
     chunks = stored(folder / "store", whole)
     assert chunks == {

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from trimtab.enclaves.graphs.builder import GraphBuilder
 from trimtab.enclaves.graphs.graph import TaskGraph
-from trimtab.enclaves.simulation.machine import EnclaveLimits, Machine, WorkerKind
+from trimtab.enclaves.simulation.machine import EnclaveLimits, EnclaveMachine, WorkerKind
 
 # Sums of these are exact, so that ties are ties in both simulators.
 EIGHTHS = st.integers(0, 16).map(lambda number: number / 8)
@@ -31,7 +31,7 @@ def graphs(draw: st.DrawFn, devices: tuple[str, ...] = ("cpu", "gpu")) -> TaskGr
 
 
 @st.composite
-def machines(draw: st.DrawFn) -> Machine:
+def machines(draw: st.DrawFn) -> EnclaveMachine:
     speeds = st.sampled_from((0.5, 1.0, 2.0))
     kinds = tuple(
         WorkerKind(device, draw(st.integers(1, 3)), draw(speeds), 1.0, 3.0)
@@ -43,7 +43,7 @@ def machines(draw: st.DrawFn) -> Machine:
         draw(st.sampled_from((4.0, 8.0, float("inf")))),
         draw(st.sampled_from((0.0, 0.5, 4.0))),
     )
-    return Machine(kinds, limits)
+    return EnclaveMachine(kinds, limits)
 
 
 def predecessors(graph: TaskGraph) -> list[tuple[int, int]]:

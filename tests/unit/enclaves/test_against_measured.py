@@ -11,10 +11,10 @@ from trimtab.enclaves.against_measured import (
     with_creation,
 )
 from trimtab.enclaves.cost.check import PUBLISHED_GAINS
-from trimtab.enclaves.cost.fit import Model, fit
+from trimtab.enclaves.cost.fit import FittedConstants, fit
 from trimtab.enclaves.cost.measured import read_measured
 from trimtab.enclaves.graphs.applications.cholesky import cholesky
-from trimtab.enclaves.simulation.machine import Machine, WorkerKind
+from trimtab.enclaves.simulation.machine import EnclaveMachine, WorkerKind
 from trimtab.enclaves.simulation.simulate import simulate
 
 
@@ -24,12 +24,12 @@ def measured() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def model(measured: pd.DataFrame) -> Model:
+def model(measured: pd.DataFrame) -> FittedConstants:
     return fit(measured)
 
 
 def test_on_one_worker_a_simulated_graph_takes_what_the_formula_says(
-    model: Model, measured: pd.DataFrame
+    model: FittedConstants, measured: pd.DataFrame
 ) -> None:
     """There it has no bound to be loose: all tasks and creations, one after the other."""
     alone = measured[(measured["swept"] == "threads") & (measured["workers"] == 1)]
@@ -42,7 +42,7 @@ def test_on_one_worker_a_simulated_graph_takes_what_the_formula_says(
 
 
 def test_simulated_gains_are_within_ten_points_of_the_published(
-    model: Model, measured: pd.DataFrame
+    model: FittedConstants, measured: pd.DataFrame
 ) -> None:
     gains = simulated_gains_pct(model, measured[measured["application"] != "stream_deps"])
     of = gains.set_index(["application", "variant", "workers"])["simulated_pct"]
@@ -59,7 +59,7 @@ def test_a_task_starts_after_its_creation_and_creations_are_one_after_the_other(
     count, create_s = len(graph), 1e4
     costs_s = np.concatenate([np.full(count, create_s), graph.work_s])
     created = with_creation(graph)
-    machine = Machine((WorkerKind("cpu", 3),))
+    machine = EnclaveMachine((WorkerKind("cpu", 3),))
     run = simulate(
         created, machine, "breadth_first", unprotected_s=costs_s, enclave_s=costs_s, keep_tasks=True
     )

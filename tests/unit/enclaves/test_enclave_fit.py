@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from trimtab.enclaves.cost.applications import APPLICATIONS, cholesky, matmul
 from trimtab.enclaves.cost.check import left_out_errors, relative_errors, worker_gains_pct
-from trimtab.enclaves.cost.fit import Model, fit
+from trimtab.enclaves.cost.fit import FittedConstants, fit
 from trimtab.enclaves.cost.measured import RUNS, read_measured
-from trimtab.enclaves.cost.run_time import Machine, Rates
+from trimtab.enclaves.cost.run_time import MachineConstants, Rates
 
 RESULT = Path(__file__).parents[3] / "benchmarks/results/enclave_model.json"
-TRUE = Model(
-    Machine(4e-6, 3e-6, 3e-7, 9e-6, 3e-9, 7e-10, 3e-11),
+TRUE = FittedConstants(
+    MachineConstants(4e-6, 3e-6, 3e-7, 9e-6, 3e-9, 7e-10, 3e-11),
     {
         "cholesky": Rates(4e-10, serial_operation_s=7e-8),
         "dot_product": Rates(2e-9, shared_write_s=2e-9),
@@ -35,17 +35,17 @@ def measured() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def fitted(measured: pd.DataFrame) -> Model:
+def fitted(measured: pd.DataFrame) -> FittedConstants:
     return fit(measured)
 
 
-def made_of(model: Model, measured: pd.DataFrame) -> pd.DataFrame:
+def made_of(model: FittedConstants, measured: pd.DataFrame) -> pd.DataFrame:
     made = measured.copy()
     made[list(RUNS)] = np.repeat(model.run_times_s(measured)[:, None], len(RUNS), axis=1)
     return made
 
 
-def constants(model: Model) -> list[float]:
+def constants(model: FittedConstants) -> list[float]:
     of_applications = [value for rates in model.rates.values() for value in asdict(rates).values()]
     return [*asdict(model.machine).values(), *of_applications]
 
@@ -68,7 +68,7 @@ def test_an_application_that_is_left_out_is_told_by_the_others(
     assert errors.max() < (0.5 if name == "stream_barr" else 1e-2)
 
 
-def test_units(measured: pd.DataFrame, fitted: Model) -> None:
+def test_units(measured: pd.DataFrame, fitted: FittedConstants) -> None:
     """In half seconds every constant is twice as many: all of them are times."""
     in_halves = measured.copy()
     in_halves[list(RUNS)] *= 2
@@ -76,7 +76,9 @@ def test_units(measured: pd.DataFrame, fitted: Model) -> None:
     assert constants(fit(in_halves)) == pytest.approx(expected, rel=0.01, abs=1e-11)
 
 
-def test_errors_are_no_worse_than_committed(measured: pd.DataFrame, fitted: Model) -> None:
+def test_errors_are_no_worse_than_committed(
+    measured: pd.DataFrame, fitted: FittedConstants
+) -> None:
     committed = json.loads(RESULT.read_text())
     assert relative_errors(fitted, measured).median() <= 1.01 * committed["fitted"]["median"]
     left_out = left_out_errors(measured)
@@ -86,13 +88,13 @@ def test_errors_are_no_worse_than_committed(measured: pd.DataFrame, fitted: Mode
     assert pd.concat(left_out.values()).median() <= committed["left_out"]["bar_median"]
 
 
-def test_the_fit_gives_the_committed_constants(fitted: Model) -> None:
+def test_the_fit_gives_the_committed_constants(fitted: FittedConstants) -> None:
     committed = json.loads(RESULT.read_text())["constants"]["machine"]
     assert asdict(fitted.machine) == pytest.approx(committed, rel=1e-2)
 
 
 def test_gains_that_were_measured_are_those_of_the_thesis(
-    measured: pd.DataFrame, fitted: Model
+    measured: pd.DataFrame, fitted: FittedConstants
 ) -> None:
     """Section 8.3.4 beside the run times: which of them it means."""
     gains = worker_gains_pct(fitted, measured).set_index(["application", "variant", "workers"])
@@ -145,7 +147,7 @@ def test_without_contention_more_workers_never_take_longer(
     set_up: tuple[str, int, int], workers: int, variant: str
 ) -> None:
     rates = {name: replace(rate, shared_write_s=0.0) for name, rate in TRUE.rates.items()}
-    model = Model(replace(TRUE.machine, contention_s=0.0), rates)
+    model = FittedConstants(replace(TRUE.machine, contention_s=0.0), rates)
     fewer, more = (
         model.run_times_s(one(*set_up, variant, number))[0] for number in (workers, workers + 1)
     )
@@ -173,7 +175,7 @@ def test_first_touches_are_calls_of_the_enclave_alone() -> None:
     """Every page of Stream's three vectors once, and only where the enclave touches them first."""
     load = APPLICATIONS["stream_barr"](4, 16)
     assert load.first_touches * 4096 == 3 * 4 * 2**20 * 8
-    dearer = Model(replace(TRUE.machine, call_s=2 * TRUE.machine.call_s), TRUE.rates)
+    dearer = FittedConstants(replace(TRUE.machine, call_s=2 * TRUE.machine.call_s), TRUE.rates)
     for variant, calls in (("ompss", 0.0), ("sgxo", load.tasks + load.first_touches)):
         of_it = one("stream_barr", 4, 16, variant, 1)
         added_s = dearer.run_times_s(of_it)[0] - TRUE.run_times_s(of_it)[0]

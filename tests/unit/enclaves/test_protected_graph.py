@@ -9,23 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.config import Configurations
-from trimtab.config.groups.enclave import Cost, Enclave, PageCache, ThreadLimit
-from trimtab.enclaves.cost.task import Bound, Task, protected_s
+from trimtab.config.groups.enclave import CostRange, Enclave, PageCache, ThreadLimit
+from trimtab.enclaves.cost.task import Bound, EnclaveTask, protected_s
 from trimtab.enclaves.graphs.applications.cholesky import cholesky
 from trimtab.enclaves.graphs.builder import GraphBuilder
 from trimtab.enclaves.graphs.graph import TaskGraph
 from trimtab.enclaves.protected_graph import inside_s, limits_of
-from trimtab.enclaves.simulation.machine import MOST_WORKERS, Machine, WorkerKind
+from trimtab.enclaves.simulation.machine import MOST_WORKERS, EnclaveMachine, WorkerKind
 from trimtab.enclaves.simulation.simulate import simulate
 
 CONF = Path(__file__).parents[3] / "conf"
-CALL = Cost(2e-6, 4e-6, "a test")
+CALL = CostRange(2e-6, 4e-6, "a test")
 ENCLAVE = Enclave(
     "it",
-    work_factor=Cost(1.0, 1.2, "a test"),
+    work_factor=CostRange(1.0, 1.2, "a test"),
     call_s=CALL,
-    encryption_s_per_byte=Cost(1e-10, 1e-9, "a test", typical=2e-10),
-    contention_s=Cost(0, 4e-6, "a test"),
+    encryption_s_per_byte=CostRange(1e-10, 1e-9, "a test", typical=2e-10),
+    contention_s=CostRange(0, 4e-6, "a test"),
 )
 
 
@@ -47,7 +47,7 @@ def test_each_task_alone_takes_what_the_model_says(
     seconds = inside_s(graph.graph(), ENCLAVE, encrypted=encrypted, bound=bound)
     for number, work_s in enumerate(works_s):
         share = 1 if encrypted else 0
-        expected = protected_s(Task(work_s, 1, number * share, 7 * share), 1, ENCLAVE, bound)
+        expected = protected_s(EnclaveTask(work_s, 1, number * share, 7 * share), 1, ENCLAVE, bound)
         assert seconds[number] == pytest.approx(work_s if number % 2 else expected)
 
 
@@ -55,10 +55,10 @@ def test_each_task_alone_takes_what_the_model_says(
 def test_contention_of_equal_tasks_is_the_models(workers: int) -> None:
     graph = equal_tasks(200 * workers, 1e-3, 1)
     limits = limits_of(graph, ENCLAVE, workers, encrypted=True)
-    machine = Machine((WorkerKind("cpu", workers),), limits)
+    machine = EnclaveMachine((WorkerKind("cpu", workers),), limits)
     costs_s = inside_s(graph, ENCLAVE, encrypted=True)
     run = simulate(graph, machine, "breadth_first", enclave_s=costs_s)
-    task = Task(1e-3, 1, 1024, 1024)
+    task = EnclaveTask(1e-3, 1, 1024, 1024)
     # Only tasks of the beginning start beside fewer.
     assert run.makespan_s == pytest.approx(200 * protected_s(task, workers, ENCLAVE), rel=0.01)
     assert run.makespan_s > 200 * protected_s(task, 1, ENCLAVE)
@@ -66,16 +66,16 @@ def test_contention_of_equal_tasks_is_the_models(workers: int) -> None:
 
 def test_paging_of_equal_tasks_is_the_models() -> None:
     enclave = Enclave(
-        "it", call_s=CALL, page_fault_s=Cost(1e-5, 1e-5, "a test"),
+        "it", call_s=CALL, page_fault_s=CostRange(1e-5, 1e-5, "a test"),
         page_cache=PageCache(3.0, "a test"), thread_limit=ThreadLimit(4, "a test"),
     )  # fmt: skip
     graph = equal_tasks(800, 1e-2, 512)  # 1 MiB each, so that 4 have 4 of 3 MiB
     limits = limits_of(graph, enclave, 6, encrypted=False)
     assert limits.thread_limit == 4
-    machine = Machine((WorkerKind("cpu", 6),), limits)
+    machine = EnclaveMachine((WorkerKind("cpu", 6),), limits)
     costs_s = inside_s(graph, enclave, encrypted=False)
     run = simulate(graph, machine, "breadth_first", enclave_s=costs_s)
-    expected_s = 200 * protected_s(Task(1e-2, working_set_bytes=2**20), 6, enclave)
+    expected_s = 200 * protected_s(EnclaveTask(1e-2, working_set_bytes=2**20), 6, enclave)
     assert run.makespan_s == pytest.approx(expected_s, rel=0.01)
 
 
@@ -94,7 +94,7 @@ def test_every_shipped_enclave_can_be_simulated() -> None:
         times = []
         for workers in (1, 4):
             limits = limits_of(graph, enclave, workers, encrypted=True)
-            machine = Machine((WorkerKind("cpu", workers),), limits)
+            machine = EnclaveMachine((WorkerKind("cpu", workers),), limits)
             costs_s = inside_s(graph, enclave, encrypted=True)
             assert (costs_s >= graph.work_s).all()
             times.append(simulate(graph, machine, "enclave_aware", enclave_s=costs_s).makespan_s)

@@ -8,7 +8,7 @@ from random_graphs import graphs, machines, predecessors
 
 from trimtab.enclaves.graphs.builder import GraphBuilder
 from trimtab.enclaves.graphs.graph import TaskGraph
-from trimtab.enclaves.simulation.machine import EnclaveLimits, Machine, WorkerKind
+from trimtab.enclaves.simulation.machine import EnclaveLimits, EnclaveMachine, WorkerKind
 from trimtab.enclaves.simulation.reference import ReferenceSimulation
 from trimtab.enclaves.simulation.simulate import (
     SimulatedRun,
@@ -31,7 +31,7 @@ def test_the_policies_are_the_modules_of_the_package() -> None:
 @QUIET
 @given(graphs(), machines(), st.sampled_from((1.0, 2.0)))
 def test_every_task_runs_when_and_where_the_reference_has_it(
-    policy: str, graph: TaskGraph, machine: Machine, factor: float
+    policy: str, graph: TaskGraph, machine: EnclaveMachine, factor: float
 ) -> None:
     enclave_s = graph.work_s * factor + 0.125
     reference = ReferenceSimulation(graph, machine, policy, graph.work_s, enclave_s).run()
@@ -47,7 +47,7 @@ def test_every_task_runs_when_and_where_the_reference_has_it(
 @QUIET
 @given(graphs(), machines())
 def test_dependences_devices_and_the_thread_limit_are_kept(
-    policy: str, graph: TaskGraph, machine: Machine
+    policy: str, graph: TaskGraph, machine: EnclaveMachine
 ) -> None:
     run = simulate(graph, machine, policy, keep_tasks=True)
     assert run.tasks is not None
@@ -86,7 +86,7 @@ def test_equal_workers_without_limits_are_within_grahams_bound(
 
 
 def _on(graph: TaskGraph, workers: int, policy: str) -> SimulatedRun:
-    return simulate(graph, Machine((WorkerKind("cpu", workers),)), policy)
+    return simulate(graph, EnclaveMachine((WorkerKind("cpu", workers),)), policy)
 
 
 def _independent(count: int, *, secure: bool, working_set_bytes: int = 0) -> GraphBuilder:
@@ -98,7 +98,7 @@ def _independent(count: int, *, secure: bool, working_set_bytes: int = 0) -> Gra
 
 @every_policy
 def test_contention_counts_the_task_itself(policy: str) -> None:
-    machine = Machine((WorkerKind("cpu", 3),), EnclaveLimits(contention=(1.0, 1.5, 2.0)))
+    machine = EnclaveMachine((WorkerKind("cpu", 3),), EnclaveLimits(contention=(1.0, 1.5, 2.0)))
     run = simulate(_independent(3, secure=True).graph(), machine, policy)
     assert sorted(run.busy_s) == [1.0, 1.5, 2.0]
     assert simulate(_independent(3, secure=False).graph(), machine, policy).makespan_s == 1.0
@@ -106,17 +106,17 @@ def test_contention_counts_the_task_itself(policy: str) -> None:
 
 @every_policy
 def test_the_thread_limit_holds_secure_tasks_alone(policy: str) -> None:
-    machine = Machine((WorkerKind("cpu", 4),), EnclaveLimits(thread_limit=2))
+    machine = EnclaveMachine((WorkerKind("cpu", 4),), EnclaveLimits(thread_limit=2))
     assert simulate(_independent(4, secure=True).graph(), machine, policy).makespan_s == 2.0
     assert simulate(_independent(4, secure=False).graph(), machine, policy).makespan_s == 1.0
 
 
 def test_paging_stretches_what_starts_last_and_our_policy_waits_where_that_is_shorter() -> None:
     graph = _independent(2, secure=True, working_set_bytes=6).graph()
-    costly = Machine((WorkerKind("cpu", 2),), EnclaveLimits(2, (1.0,), 6.0, 4.0))
+    costly = EnclaveMachine((WorkerKind("cpu", 2),), EnclaveLimits(2, (1.0,), 6.0, 4.0))
     assert simulate(graph, costly, "breadth_first").makespan_s == 3.0  # 1 + 4 x 6 / 12
     assert simulate(graph, costly, "enclave_aware").makespan_s == 2.0
-    cheap = Machine((WorkerKind("cpu", 2),), EnclaveLimits(2, (1.0,), 6.0, 1.0))
+    cheap = EnclaveMachine((WorkerKind("cpu", 2),), EnclaveLimits(2, (1.0,), 6.0, 1.0))
     assert simulate(graph, cheap, "enclave_aware").makespan_s == 1.5
 
 
@@ -133,7 +133,7 @@ def test_our_policy_begins_with_the_critical_path() -> None:
 def test_a_faster_device_and_a_task_that_no_worker_may_run() -> None:
     graph = GraphBuilder()
     graph.add("kernel", 4.0, target=["gpu"])
-    machine = Machine((WorkerKind("cpu", 2), WorkerKind("gpu", 1, speed=4.0)))
+    machine = EnclaveMachine((WorkerKind("cpu", 2), WorkerKind("gpu", 1, speed=4.0)))
     assert simulate(graph.graph(), machine, "work_first").busy_s.tolist() == [0.0, 0.0, 1.0]
     with pytest.raises(UserError, match=r"task 0: target: may run on gpu: no worker"):
         _on(graph.graph(), 2, "work_first")
@@ -146,6 +146,6 @@ def test_a_faster_device_and_a_task_that_no_worker_may_run() -> None:
 def test_costs_that_are_none_are_refused(given_s: list[float], message: str) -> None:
     graph = _independent(2, secure=True).graph()
     with pytest.raises(UserError, match=f"enclave_s: {message}"):
-        simulate(graph, Machine((WorkerKind("cpu", 1),)), "work_first", enclave_s=given_s)
+        simulate(graph, EnclaveMachine((WorkerKind("cpu", 1),)), "work_first", enclave_s=given_s)
     with pytest.raises(UserError, match=r"policy: 'x' given, expected one of breadth_first"):
         _on(graph, 1, "x")

@@ -16,7 +16,7 @@ from trimtab.enclaves.graphs.applications.matmul import matmul
 from trimtab.enclaves.graphs.applications.stream import stream
 from trimtab.enclaves.graphs.graph import TaskGraph
 from trimtab.enclaves.graphs.recorded import read_recorded
-from trimtab.enclaves.simulation.machine import Machine, WorkerKind
+from trimtab.enclaves.simulation.machine import EnclaveMachine, WorkerKind
 from trimtab.enclaves.simulation.simulate import simulate
 from trimtab.native import native_path
 
@@ -229,7 +229,7 @@ def test_what_a_program_records_is_the_graph_that_is_generated(
     assert kinds(recorded) == kinds(expected)
     assert predecessors(recorded) == predecessors(expected)
     assert (recorded.bytes_in == expected.bytes_in).all()
-    alone = simulate(recorded, Machine((WorkerKind("cpu", 1),)), "breadth_first")
+    alone = simulate(recorded, EnclaveMachine((WorkerKind("cpu", 1),)), "breadth_first")
     assert alone.makespan_s == pytest.approx(recorded.work_s.sum())
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, WorkloadFacts
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, EvaluationInputs, WorkloadFacts
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
 from trimtab.records.manifest import (
     Environment,
@@ -286,7 +286,7 @@ FAILED: dict[str, Any] = {
 }
 
 
-def inputs(profiles: list[Path], debloats: list[Path], **changes: Any) -> Inputs:
+def inputs(profiles: list[Path], debloats: list[Path], **changes: Any) -> EvaluationInputs:
     """The inputs of an experiment over these folders."""
     facts: dict[str, Any] = {
         "experiment": "quickstart",
@@ -294,15 +294,15 @@ def inputs(profiles: list[Path], debloats: list[Path], **changes: Any) -> Inputs
         "date": "2026-01-31",
         "workloads": {"lenet5_train": WorkloadFacts(data_set="5,000 images of MNIST")},
     }
-    return Inputs(profiles=tuple(profiles), debloats=tuple(debloats), **facts | changes)
+    return EvaluationInputs(profiles=tuple(profiles), debloats=tuple(debloats), **facts | changes)
 
 
-def write_experiment(folder: Path) -> Inputs:
+def write_experiment(folder: Path) -> EvaluationInputs:
     """Write one workload and one target, and return the inputs of its evaluation."""
     return inputs([write_profile(folder / "profile")], [write_debloat(folder / "debloat")])
 
 
-def write_gpu_experiment(folder: Path) -> Inputs:
+def write_gpu_experiment(folder: Path) -> EvaluationInputs:
     """Write two targets with GPU code, trained and inferring, and a third without."""
     names = ("mobilenet_train", "mobilenet_infer", "lenet5_train")
     uses = ({1, 2, 3, 4}, {"k1", "k2"}), ({2, 3, 4, 5, 6}, {"k2", "k3", "k4"})

@@ -12,17 +12,17 @@ import pandas as pd
 from experiment_files import inputs
 
 from trimtab.config.groups.hardware import EnergySource, Probe
-from trimtab.evaluation.inputs.measurements import Inputs, Measurements
+from trimtab.evaluation.inputs.measurements import EvaluationInputs, Measurements
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.report.figures import Figure
-from trimtab.evaluation.report.section import Section, find_sections
+from trimtab.evaluation.report.section import ReportSection, find_sections
 from trimtab.evaluation.report.tables import Table
 from trimtab.evaluation.schedules.section import ScheduleSection
-from trimtab.records.deflator_search import Candidate, DeflatorSearch, SimulatedResponse
+from trimtab.records.deflator_search import DeflatorCandidate, DeflatorSearch, SimulatedResponse
 from trimtab.records.figures import ClassFigures, JobFigures, ResponseFigures, TotalFigures
 from trimtab.records.parquet.files import write_table
 from trimtab.records.summary import FormulaResponse, JobErrors, RealRun, Summary
-from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS
+from trimtab.records.tables import ALLOCATIONS, LOAD, NODES, SCHEDULED
 from trimtab.records.trace_facts import ArrivalCounts, ClassFacts, ServiceSource, TraceFacts
 
 IDLE_W, BUSY_W = 10.0, 20.0  # BUSY_W comes on top of IDLE_W
@@ -30,7 +30,7 @@ CLASS = {0: "low", 1: "high", 2: "low"}
 PRIORITY = {"low": 1, "high": 2}
 ARRIVAL_S = {0: 0.0, 1: 4.0, 2: 5.0}
 
-# Policy: its label, and the stays of the three jobs (job, start, end, how it ended).
+# Policy: its label, and the allocations of the three jobs (job, start, end, how it ended).
 STAYS_OF = {
     "p": (
         "P",
@@ -49,7 +49,7 @@ STAYS_OF = {
 }
 
 
-def stay(job: int, start_s: float, end_s: float, end: str, **changes: Any) -> dict[str, Any]:
+def allocation(job: int, start_s: float, end_s: float, end: str, **changes: Any) -> dict[str, Any]:
     """A row of STAYS, with a second of set-up."""
     return {
         "job": job,
@@ -63,28 +63,28 @@ def stay(job: int, start_s: float, end_s: float, end: str, **changes: Any) -> di
     } | changes
 
 
-def scheduled(job: int, stays: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
-    """The row of SCHEDULED that follows from a job's stays."""
-    *thrown_away, last = stays
+def scheduled(job: int, allocations: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
+    """The row of SCHEDULED that follows from a job's allocations."""
+    *thrown_away, last = allocations
     wasted = sum(s["end_s"] - s["start_s"] for s in thrown_away if s["end"] == "evicted")
     return {
         "job": job,
         "job_class": CLASS.get(job, "low"),
         "priority": PRIORITY[CLASS.get(job, "low")],
         "arrival_s": ARRIVAL_S.get(job, 0.0),
-        "start_s": stays[0]["start_s"],
+        "start_s": allocations[0]["start_s"],
         "finish_s": last["end_s"],
         "response_s": last["end_s"] - ARRIVAL_S.get(job, 0.0),
         "execution_s": last["end_s"] - last["start_s"],
         "wasted_s": wasted,
-        "set_up_s": float(len(stays)),
+        "set_up_s": float(len(allocations)),
         "sprint_s": 0.0,
         "dropped_tasks": 0,
-        "evictions": sum(s["end"] == "evicted" for s in stays),
-        "migrations": sum(s["end"] == "migrated" for s in stays),
+        "evictions": sum(s["end"] == "evicted" for s in allocations),
+        "migrations": sum(s["end"] == "migrated" for s in allocations),
         "node": last["node"],
         "level": last["level"],
-        "energy_j": BUSY_W * sum(s["end_s"] - s["start_s"] for s in stays),
+        "energy_j": BUSY_W * sum(s["end_s"] - s["start_s"] for s in allocations),
     } | changes
 
 
@@ -123,17 +123,19 @@ def write_cell(
     folder: Path,
     policy: str,
     label: str,
-    stays: list[dict[str, Any]],
+    allocations: list[dict[str, Any]],
     nodes: tuple[str, ...] = ("engine",),
     jobs: dict[int, dict[str, Any]] | None = None,
     classes: dict[str, dict[str, Any]] | None = None,
     trace: str = "reference",
     **summary: Any,
 ) -> Path:
-    """Write one cell of cluster "cluster"; `jobs` and `classes` change what follows from stays."""
-    frame = pd.DataFrame(stays)
+    """Write one cell of cluster "cluster"; `jobs` and `classes` change what follows from
+    allocations.
+    """
+    frame = pd.DataFrame(allocations)
     rows = [
-        scheduled(job, [s for s in stays if s["job"] == job], **(jobs or {}).get(job, {}))
+        scheduled(job, [s for s in allocations if s["job"] == job], **(jobs or {}).get(job, {}))
         for job in sorted(set(frame["job"]))
     ]
     done = pd.DataFrame(rows).sort_values("finish_s")
@@ -153,7 +155,7 @@ def write_cell(
         for number, name in enumerate(nodes)
     ]
     write_table(folder / "jobs.parquet", SCHEDULED, done)
-    write_table(folder / "stays.parquet", STAYS, frame)
+    write_table(folder / "allocations.parquet", ALLOCATIONS, frame)
     write_table(folder / "nodes.parquet", NODES, pd.DataFrame(node_rows))
     load = pd.DataFrame([load_row(0.0, 0.5), load_row(10.0, 1.0)])
     write_table(folder / "load.parquet", LOAD, load)
@@ -192,7 +194,7 @@ def write_cell(
 def write_dias(folder: Path, **changes: Any) -> list[Path]:
     """Write the three policies, P as the baseline; DA(0,20) with 99 % intervals of 0.5 s."""
     folders = []
-    for policy, (label, stays) in STAYS_OF.items():
+    for policy, (label, allocations) in STAYS_OF.items():
         low = {"drop_ratio": 0.2, "accuracy_loss_pct": 15.0} if policy == "da_0_20" else {}
         half = {"response_mean_s_half_width_99": 0.5} if policy == "da_0_20" else {}
         folders.append(
@@ -200,7 +202,7 @@ def write_dias(folder: Path, **changes: Any) -> list[Path]:
                 folder / "cluster/reference" / policy,
                 policy,
                 label,
-                [stay(*of_job) for of_job in stays],
+                [allocation(*of_job) for of_job in allocations],
                 classes={"low": low | half, "high": half},
                 **{"baseline": policy == "p"} | changes,
             )
@@ -227,7 +229,7 @@ def write_formula(cell: Path, **changes: Any) -> None:
 def write_real(cell: Path, **changes: Any) -> None:
     """Write a real run of DA(0,20) whose low jobs responded in 10 and 12.5 s, the high one in 8."""
     rows = [
-        scheduled(job, [stay(job, 0, 10, "finished")], response_s=response_s)
+        scheduled(job, [allocation(job, 0, 10, "finished")], response_s=response_s)
         for job, response_s in ((0, 10.0), (1, 8.0), (2, 12.5))
     ]
     done = pd.DataFrame(rows)
@@ -249,9 +251,9 @@ def write_heats(folder: Path) -> list[Path]:
     """Write k-means that stays on a server (k8s) and that moves to a small board (H = 1)."""
     at = folder / "cluster/bursts"
     nodes = ("server", "board")
-    stays = {
-        "k8s": [stay(0, 0, 69, "finished")],
-        "heats_1": [stay(0, 0, 30, "migrated"), stay(0, 30, 372.6, "finished", node=1)],
+    allocations = {
+        "k8s": [allocation(0, 0, 69, "finished")],
+        "heats_1": [allocation(0, 0, 30, "migrated"), allocation(0, 30, 372.6, "finished", node=1)],
     }
     energy_j = {"k8s": 565.0, "heats_1": 372.9}
     return [
@@ -265,15 +267,15 @@ def write_heats(folder: Path) -> list[Path]:
             trace="bursts",
             baseline=policy == "k8s",
         )
-        for policy, of_job in stays.items()
+        for policy, of_job in allocations.items()
     ]
 
 
 def write_deflator(folder: Path, **changes: Any) -> Path:
     """Write a search of three candidates: one infeasible, one of the Pareto set, one chosen."""
 
-    def candidate(theta: float, low_s: float, **flags: bool) -> Candidate:
-        return Candidate(
+    def candidate(theta: float, low_s: float, **flags: bool) -> DeflatorCandidate:
+        return DeflatorCandidate(
             drop_ratio={"high": 0.0, "low": theta},
             timeout_s={"high": 65.0, "low": None},
             response_mean_s={"high": 7.0, "low": low_s},
@@ -342,7 +344,7 @@ PROBES = {
 }
 
 
-def write_everything(folder: Path) -> Inputs:
+def write_everything(folder: Path) -> EvaluationInputs:
     """Write both traces with formula, real run, search, facts and probes; no target."""
     dias = write_dias(folder)
     write_formula(dias[2])
@@ -359,7 +361,7 @@ def write_everything(folder: Path) -> Inputs:
     )
 
 
-def schedule_sections(schedules: Schedules) -> list[Section]:
+def schedule_sections(schedules: Schedules) -> list[ReportSection]:
     """The sections about schedules, made from these alone."""
     measurements = Measurements(inputs([], []), (), (), schedules)
     return [kind(measurements) for kind in find_sections() if issubclass(kind, ScheduleSection)]

@@ -13,7 +13,7 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.evaluate import evaluate
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.tunings import SeedSearch, TunedCell
-from trimtab.evaluation.tuning.found import Found, in_words
+from trimtab.evaluation.tuning.best_configurations import BestConfigurations, format_parameter_name
 from trimtab.evaluation.tuning.tuners import Tuners
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import TRIALS
@@ -138,7 +138,7 @@ def test_what_was_probed_measured_and_served(tmp_path: Path) -> None:
     assert (ours["inference_tuning_s"], ours["inference_tuning_kj"]) == (2.0, 0.1)
     assert ours["tuning_kj"] == pytest.approx(0.16)
     assert ours["known_pct"] == pytest.approx(100 / 3)
-    best, _ = Found(measurements).tables
+    best, _ = BestConfigurations(measurements).tables
     assert (best.rows[0]["inference_s"], best.rows[0]["training_j"]) == (0.002, 40.0)
 
 
@@ -176,7 +176,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
 def test_configurations_in_words() -> None:
     assert (
-        in_words('{"training.batch_size": 16, "model.a": 0.00123456}') == "batch_size 16, a 0.00123"
+        format_parameter_name('{"training.batch_size": 16, "model.a": 0.00123456}')
+        == "batch_size 16, a 0.00123"
     )
-    assert in_words('{"a": true, "b": null}') == "a True, b None"
-    assert in_words("[1]") == "[1]" and in_words("{") == "{"
+    assert format_parameter_name('{"a": true, "b": null}') == "a True, b None"
+    assert format_parameter_name("[1]") == "[1]" and format_parameter_name("{") == "{"

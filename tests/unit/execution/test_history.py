@@ -1,24 +1,24 @@
-"""Tables of jobs from stays, against tables written by hand."""
+"""Tables of jobs from allocations, against tables written by hand."""
 
 import pandas as pd
 import pytest
 
 from trimtab.errors import TrimtabError
-from trimtab.execution.history import Stay, jobs_table, stays_table
-from trimtab.records.tables import SCHEDULED, STAYS
+from trimtab.execution.history import Allocation, allocations_table, jobs_table
+from trimtab.records.tables import ALLOCATIONS, SCHEDULED
 
 TRACE = pd.DataFrame(
     {"job": [0, 1], "job_class": ["a", "b"], "priority": [0, 1], "arrival_s": [1.0, 4.0]}
 )
-ONE = Stay(1, 0, 0, 1000, 4.0, 4.5, 6.0, "finished")
+ONE = Allocation(1, 0, 0, 1000, 4.0, 4.5, 6.0, "finished")
 # Job 0 runs 2 s, is evicted, runs 1 s, moves (0.5 s set-up), changes level, and finishes.
 LONG = [
-    Stay(0, 0, 0, 1000, 2.0, 2.0, 3.0, "level"),
-    Stay(0, 0, 1, 1000, 3.0, 3.0, 4.0, "evicted"),
+    Allocation(0, 0, 0, 1000, 2.0, 2.0, 3.0, "level"),
+    Allocation(0, 0, 1, 1000, 3.0, 3.0, 4.0, "evicted"),
     ONE,
-    Stay(0, 0, 0, 1000, 6.0, 6.0, 7.0, "migrated"),
-    Stay(0, 2, 0, 1000, 7.0, 7.5, 9.0, "level"),
-    Stay(0, 2, 1, 1000, 9.0, 9.0, 12.0, "finished"),
+    Allocation(0, 0, 0, 1000, 6.0, 6.0, 7.0, "migrated"),
+    Allocation(0, 2, 0, 1000, 7.0, 7.5, 9.0, "level"),
+    Allocation(0, 2, 1, 1000, 9.0, 9.0, 12.0, "finished"),
 ]
 
 
@@ -55,14 +55,14 @@ def test_one_that_resumes_wastes_nothing() -> None:
     assert row["sprint_s"] == 0.0  # levels are frequencies, not sprints, unless said
 
 
-@pytest.mark.parametrize("stays", [[ONE], [ONE, LONG[0]], [ONE, LONG[1]]])
-def test_a_lost_job_is_an_error(stays: list[Stay]) -> None:
+@pytest.mark.parametrize("allocations", [[ONE], [ONE, LONG[0]], [ONE, LONG[1]]])
+def test_a_lost_job_is_an_error(allocations: list[Allocation]) -> None:
     with pytest.raises(TrimtabError, match="job 0"):
-        jobs_table(TRACE, stays)
+        jobs_table(TRACE, allocations)
 
 
-def test_stays() -> None:
-    table = stays_table(LONG)
-    assert table.columns.tolist() == STAYS.names
+def test_allocations() -> None:
+    table = allocations_table(LONG)
+    assert table.columns.tolist() == ALLOCATIONS.names
     assert table["end_s"].tolist() == [3.0, 4.0, 6.0, 7.0, 9.0, 12.0]
-    assert stays_table([]).columns.tolist() == STAYS.names
+    assert allocations_table([]).columns.tolist() == ALLOCATIONS.names

@@ -15,7 +15,7 @@ from real_engine import address, import_root, needs_engine, running_engine, stop
 
 from trimtab.images.archives.opening import open_image
 from trimtab.images.compression import Compression
-from trimtab.images.engine import Ended, Engine, EngineError, Limits
+from trimtab.images.engine import ContainerEngine, ContainerLimits, ContainerResult, EngineError
 from trimtab.images.merging import merged_view
 from trimtab.images.writing.image import write_image
 
@@ -33,9 +33,9 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def engine(real: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+def engine(real: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ContainerEngine]:
     monkeypatch.setenv("DOCKER_HOST", address(real))
-    with Engine.connect() as connected:
+    with ContainerEngine.connect() as connected:
         yield connected
 
 
@@ -45,7 +45,9 @@ def containers(real: Path) -> str:
 
 
 @needs_engine
-def test_an_image_goes_out_and_comes_back(engine: Engine, real: Path, tmp_path: Path) -> None:
+def test_an_image_goes_out_and_comes_back(
+    engine: ContainerEngine, real: Path, tmp_path: Path
+) -> None:
     facts = engine.inspect("small")
     assert facts.names == ("small:latest",) and facts.size_bytes > 100_000
     engine.save("small", tmp_path / "small.tar")
@@ -65,7 +67,7 @@ def test_an_image_goes_out_and_comes_back(engine: Engine, real: Path, tmp_path: 
 @needs_engine
 @pytest.mark.parametrize("compression", Compression)
 def test_what_is_written_is_what_an_engine_has(
-    engine: Engine, real: Path, tmp_path: Path, compression: Compression
+    engine: ContainerEngine, real: Path, tmp_path: Path, compression: Compression
 ) -> None:
     docker = ["docker", "--host", address(real)]
     version = [*docker, "version", "--format", "{{.Server.Version}}"]
@@ -86,7 +88,9 @@ def test_what_is_written_is_what_an_engine_has(
 
 
 @needs_engine
-def test_of_several_tags_the_one_that_is_meant(engine: Engine, real: Path, tmp_path: Path) -> None:
+def test_of_several_tags_the_one_that_is_meant(
+    engine: ContainerEngine, real: Path, tmp_path: Path
+) -> None:
     image = oci_image(tmp_path / "other.tar", layer(entry("file", b"other")))
     write_image(
         open_image(image), merged_view(open_image(image)), tmp_path / "tagged.tar",
@@ -101,7 +105,7 @@ def test_of_several_tags_the_one_that_is_meant(engine: Engine, real: Path, tmp_p
 
 
 @needs_engine
-def test_a_command_in_a_container(engine: Engine, real: Path, tmp_path: Path) -> None:
+def test_a_command_in_a_container(engine: ContainerEngine, real: Path, tmp_path: Path) -> None:
     script = "id -u; echo said >&2; echo text > /given/file; exit 3"
     tmp_path.chmod(0o777)
     ended = engine.run("small", ["sh", "-c", script], folders={tmp_path: "/given"})
@@ -120,16 +124,16 @@ def test_a_command_in_a_container(engine: Engine, real: Path, tmp_path: Path) ->
     ],
 )
 def test_a_command_that_does_not_end_well(
-    engine: Engine, real: Path, command: list[str], problem: str
+    engine: ContainerEngine, real: Path, command: list[str], problem: str
 ) -> None:
     with pytest.raises(EngineError, match=problem):
-        engine.run("small", command, Limits(timeout_s=0.5))
+        engine.run("small", command, ContainerLimits(timeout_s=0.5))
     assert containers(real) == ""
 
 
 @needs_engine
 def test_a_container_that_writes_without_end(
-    engine: Engine, real: Path, monkeypatch: pytest.MonkeyPatch
+    engine: ContainerEngine, real: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trimtab.images.engine._MOST_OUTPUT_BYTES", 1 << 20)
     script = (
@@ -141,14 +145,14 @@ def test_a_container_that_writes_without_end(
 
 
 @needs_engine
-def test_an_archive_that_is_none(engine: Engine, tmp_path: Path) -> None:
+def test_an_archive_that_is_none(engine: ContainerEngine, tmp_path: Path) -> None:
     (tmp_path / "none.tar").write_bytes(b"no image" * 1000)
     with pytest.raises(EngineError, match=r"none\.tar: cannot be loaded"):
         engine.load(tmp_path / "none.tar")
 
 
 @needs_engine
-def test_an_unknown_image_leaves_no_file(engine: Engine, tmp_path: Path) -> None:
+def test_an_unknown_image_leaves_no_file(engine: ContainerEngine, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="unknown:1: the engine at unix://"):
         engine.save("unknown:1", tmp_path / "unknown.tar")
     assert list(tmp_path.iterdir()) == []
@@ -173,10 +177,10 @@ def test_an_engine_that_is_stopped_while_a_container_runs(
         stopping.start()
         script = 'trap "exit 7" TERM; echo > /shared/started; sleep 60 & wait'
         command = ["sh", "-c", script]
-        with Engine.connect() as engine:
+        with ContainerEngine.connect() as engine:
             try:  # the engine may still say how the container ended
                 ended = engine.run("small", command, folders={tmp_path / "shared": "/shared"})
-                assert ended == Ended(7, b"", b"")
+                assert ended == ContainerResult(7, b"", b"")
             except EngineError as error:
                 assert str(error).startswith("small: cannot be run by the engine at unix://")
             stopping.join()
@@ -188,7 +192,10 @@ def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("no socket")
     for wrong in (f"unix://{tmp_path}/none.sock", f"unix://{tmp_path}/file", "no address"):
         monkeypatch.setenv("DOCKER_HOST", wrong)
-        with pytest.raises(EngineError, match="no engine answers at") as error, Engine.connect():
+        with (
+            pytest.raises(EngineError, match="no engine answers at") as error,
+            ContainerEngine.connect(),
+        ):
             pass
         assert wrong in str(error.value) and "DOCKER_HOST" in str(error.value)
 
@@ -210,7 +217,7 @@ def test_a_half_image_is_none(
     saved.write_text("what was there")
     with engine_that(behaviour, archive.read_bytes()) as there:
         monkeypatch.setenv("DOCKER_HOST", there)
-        with Engine.connect() as engine, pytest.raises(EngineError, match=words) as error:
+        with ContainerEngine.connect() as engine, pytest.raises(EngineError, match=words) as error:
             engine.save("image:1", saved)
     assert str(error.value).startswith("image:1: cannot be saved") and there in str(error.value)
     assert saved.read_text() == "what was there" and list(saved.parent.iterdir()) == [saved]
@@ -220,12 +227,15 @@ def test_an_engine_without_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "image.tar").write_bytes(gzip.compress(b"anything"))
     with engine_that("has no space") as there:
         monkeypatch.setenv("DOCKER_HOST", there)
-        with Engine.connect() as engine, pytest.raises(EngineError, match="no space left"):
+        with ContainerEngine.connect() as engine, pytest.raises(EngineError, match="no space left"):
             engine.load(tmp_path / "image.tar")
 
 
 def test_an_engine_that_talks_nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
     with engine_that("talks nonsense") as there:
         monkeypatch.setenv("DOCKER_HOST", there)
-        with Engine.connect() as engine, pytest.raises(EngineError, match="cannot be inspected"):
+        with (
+            ContainerEngine.connect() as engine,
+            pytest.raises(EngineError, match="cannot be inspected"),
+        ):
             engine.inspect("image:1")

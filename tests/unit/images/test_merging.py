@@ -18,7 +18,7 @@ from trimtab.images.archives.opening import open_image
 from trimtab.images.errors import ImageError
 from trimtab.images.extracting import extract
 from trimtab.images.merging import merged_view
-from trimtab.images.node import Folder, Kind
+from trimtab.images.node import FileType, Folder
 from trimtab.images.view import View
 
 RESOLVE_IN_ROOT, OPENAT2, O_PATH = 0x10, 437, 0x200000
@@ -297,6 +297,6 @@ def test_kinds(tmp_path: Path) -> None:
         entry("p", kind=b"6"), entry("v7", b"x", kind=b"\0"), entry("seven", b"x", kind=b"7"),
     )  # fmt: skip
     found = dict(view_of(tmp_path, devices).walk())
-    assert found["/c"].kind is Kind.CHARACTER_DEVICE and found["/c"].device == (1, 3)
-    assert found["/b"].kind is Kind.BLOCK_DEVICE and found["/p"].kind is Kind.PIPE
-    assert found["/v7"].kind is found["/seven"].kind is Kind.FILE
+    assert found["/c"].kind is FileType.CHARACTER_DEVICE and found["/c"].device == (1, 3)
+    assert found["/b"].kind is FileType.BLOCK_DEVICE and found["/p"].kind is FileType.PIPE
+    assert found["/v7"].kind is found["/seven"].kind is FileType.FILE

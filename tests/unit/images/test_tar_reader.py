@@ -14,31 +14,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.images.errors import DamagedError
-from trimtab.images.node import Folder, Kind, Node
+from trimtab.images.node import FileType, Folder, Inode
 from trimtab.images.tar import pax
 from trimtab.images.tar.header import parse_header, with_checksum
-from trimtab.images.tar.reader import Member, read_members
+from trimtab.images.tar.reader import TarMember, read_members
 from trimtab.images.tar.stream import ByteStream, FileStream
 from trimtab.images.tar.writer import END_OF_ARCHIVE, member_header, padding
 
 KINDS = {
-    stat.S_IFREG: Kind.FILE,
-    stat.S_IFDIR: Kind.FOLDER,
-    stat.S_IFLNK: Kind.LINK,
-    stat.S_IFIFO: Kind.PIPE,
-    stat.S_IFCHR: Kind.CHARACTER_DEVICE,
+    stat.S_IFREG: FileType.FILE,
+    stat.S_IFDIR: FileType.FOLDER,
+    stat.S_IFLNK: FileType.LINK,
+    stat.S_IFIFO: FileType.PIPE,
+    stat.S_IFCHR: FileType.CHARACTER_DEVICE,
 }
 LONG = "d" * 120 + "/" + "e" * 200
 SPARSE_PARTS = ((65536, b"a" * 4096), (1 << 20, b"b" * 8192))
 SPARSE_BYTES = 3 << 20
 
 
-def members(data: bytes, chunk_bytes: int = 1000) -> list[Member]:
+def members(data: bytes, chunk_bytes: int = 1000) -> list[TarMember]:
     chunks = (data[start : start + chunk_bytes] for start in range(0, len(data), chunk_bytes))
     return list(read_members(ByteStream(lambda: next(chunks, b""))))
 
 
-def content(data: bytes, node: Node) -> bytes:
+def content(data: bytes, node: Inode) -> bytes:
     stored = data[node.offset : node.offset + node.stored_bytes]
     if node.segments is None:
         return stored
@@ -89,13 +89,13 @@ def test_what_gnu_tar_wrote(tree: Path, form: str) -> None:
             assert twin.samefile(path) and node is not None
         status = path.lstat()
         assert node.kind is KINDS[stat.S_IFMT(status.st_mode)]
-        assert node.kind is Kind.LINK or node.mode == stat.S_IMODE(status.st_mode)
+        assert node.kind is FileType.LINK or node.mode == stat.S_IMODE(status.st_mode)
         assert (node.uid, node.gid) == (status.st_uid, status.st_gid)
         exact = status.st_mtime_ns if form == "posix" else status.st_mtime_ns // 10**9 * 10**9
         assert node.mtime_ns == exact
-        if node.kind is Kind.FILE:
+        if node.kind is FileType.FILE:
             assert content(data, node) == path.read_bytes()
-        if node.kind is Kind.LINK:
+        if node.kind is FileType.LINK:
             assert node.target == os.readlink(path)
 
 
@@ -252,17 +252,17 @@ PATHS = (
 
 
 @st.composite
-def nodes(draw: st.DrawFn) -> Node:
-    kind = draw(st.sampled_from(Kind))
-    node = Folder(kind, 0) if kind is Kind.FOLDER else Node(kind, 0)
+def nodes(draw: st.DrawFn) -> Inode:
+    kind = draw(st.sampled_from(FileType))
+    node = Folder(kind, 0) if kind is FileType.FOLDER else Inode(kind, 0)
     node.mode = draw(st.integers(0, 0o7777))
     node.uid, node.gid = draw(st.integers(0, (1 << 32) - 2)), draw(st.integers(0, 9_000_000))
     node.mtime_ns = draw(st.integers(-(10**18), 10**20))
-    if kind is Kind.FILE:
+    if kind is FileType.FILE:
         node.size_bytes = draw(st.sampled_from([0, 1, 511, 512, 513, 8**11]))
-    elif kind is Kind.LINK:
+    elif kind is FileType.LINK:
         node.target = draw(PATHS)
-    elif kind in (Kind.BLOCK_DEVICE, Kind.CHARACTER_DEVICE):
+    elif kind in (FileType.BLOCK_DEVICE, FileType.CHARACTER_DEVICE):
         node.device = draw(st.integers(0, 4095)), draw(st.integers(0, (1 << 20) - 1))
     keys = st.text("abc.é", min_size=1, max_size=20).map("user.".__add__)
     node.xattrs = tuple(sorted(draw(st.dictionaries(keys, st.binary(max_size=50),
@@ -270,18 +270,18 @@ def nodes(draw: st.DrawFn) -> Node:
     return node
 
 
-def same(one: Node, other: Node) -> bool:
+def same(one: Inode, other: Inode) -> bool:
     keys = ("kind", "mode", "uid", "gid", "mtime_ns", "size_bytes", "target", "device", "xattrs")
     return all(getattr(one, key) == getattr(other, key) for key in keys)
 
 
-def first_of(data: bytes) -> Iterator[Member]:
+def first_of(data: bytes) -> Iterator[TarMember]:
     return read_members(ByteStream(iter([data, b""]).__next__))
 
 
 @settings(max_examples=300, deadline=None)
 @given(PATHS, nodes())
-def test_what_was_written_is_read(name: str, node: Node) -> None:
+def test_what_was_written_is_read(name: str, node: Inode) -> None:
     header = member_header(name, node)
     assert len(header) % 512 == 0 and header == member_header(name, node)
     member = next(first_of(header))
@@ -294,7 +294,9 @@ def test_what_was_written_is_read(name: str, node: Node) -> None:
 
 
 def test_gnu_tar_reads_what_was_written(tmp_path: Path) -> None:
-    sparse = Node(Kind.FILE, 0o600, size_bytes=SPARSE_BYTES, mtime_ns=1_500_000_000_250_000_000)
+    sparse = Inode(
+        FileType.FILE, 0o600, size_bytes=SPARSE_BYTES, mtime_ns=1_500_000_000_250_000_000
+    )
     sparse.segments = tuple((offset, len(data)) for offset, data in SPARSE_PARTS)
     stored = b"".join(data for _, data in SPARSE_PARTS)
     data = member_header(LONG, sparse) + stored + padding(len(stored))

@@ -19,7 +19,7 @@ from trimtab.images.archives.opening import open_image
 from trimtab.images.compression import Compression
 from trimtab.images.extracting import extract
 from trimtab.images.merging import merged_view
-from trimtab.images.node import Kind
+from trimtab.images.node import FileType
 from trimtab.images.view import View
 from trimtab.images.writing.image import WrittenImage, write_image
 from trimtab.images.writing.reference import Reference
@@ -224,7 +224,7 @@ def test_local_files(tmp_path: Path) -> None:
     write_image(image, view, tmp_path / "slim", name="a", compression=Compression.NONE)
     found = dict(merged_view(open_image(tmp_path / "slim")).walk())
     assert found["/usr/bin/python"].size_bytes == found["/run/added"].size_bytes == 4
-    assert found["/usr/bin/python"].mode == 0o4755 and found["/run"].kind is Kind.FOLDER
+    assert found["/usr/bin/python"].mode == 0o4755 and found["/run"].kind is FileType.FOLDER
     (tmp_path / "new").write_bytes(b"much longer")
     with pytest.raises(TrimtabError, match="was changed"):
         write_image(image, view, tmp_path / "slim2", name="a", compression=Compression.NONE)

@@ -3,7 +3,7 @@
 import pytest
 
 from trimtab.clusters.layout import FIRST_FIT, HEATS, HEATS_AS_RELEASED, KUBERNETES
-from trimtab.policies.base import NodeState, Placement, Policy, Task
+from trimtab.policies.base import NodeState, PendingTask, Placement, Policy
 from trimtab.policies.dias import Dias
 from trimtab.policies.fcfs import FirstComeFirstServed
 from trimtab.policies.heats.policy import Heats
@@ -70,7 +70,7 @@ def test_the_discipline_of_each_preemption() -> None:
 
 def test_a_plain_policy_drops_sprints_and_changes_nothing() -> None:
     class First(Policy):
-        def place(self, task: Task, nodes: list[NodeState]) -> Placement | None:
+        def place(self, task: PendingTask, nodes: list[NodeState]) -> Placement | None:
             return Placement(0, self.level)
 
     policy = First()

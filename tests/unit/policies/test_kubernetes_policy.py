@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import UserError
-from trimtab.policies.base import NodeState, Placement, Task
+from trimtab.policies.base import NodeState, PendingTask, Placement
 from trimtab.policies.kubernetes import Kubernetes, nodes_to_find, score
 
 GIB = 1 << 30
 
 
-def task(cpu_milli: int = 1000, memory_bytes: int = GIB) -> Task:
-    return Task(0, 0, 0, cpu_milli, 0, memory_bytes)
+def task(cpu_milli: int = 1000, memory_bytes: int = GIB) -> PendingTask:
+    return PendingTask(0, 0, 0, cpu_milli, 0, memory_bytes)
 
 
 def node(
@@ -41,7 +41,7 @@ def node(
         (task(0, GIB), node(0, cpu_used=4000), (0 + 87) // 2 + int((1 - 0.4375) * 100)),
     ],
 )
-def test_points_by_hand(asked: Task, state: NodeState, points: int) -> None:
+def test_points_by_hand(asked: PendingTask, state: NodeState, points: int) -> None:
     assert score(asked, state) == points
 
 

@@ -12,12 +12,12 @@ from trimtab import policies
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
-from trimtab.policies.facts import Asked, Facts
+from trimtab.policies.facts import Asked, PolicyInputs
 from trimtab.policies.registry import build_policy
 from trimtab.simulation.simulate import simulate
 
 NODE = NodeType("node", 1000, 1, 10.0, (Level(1.0, 20.0),))
-FACTS = Facts(Cluster((NODE,), (3,)), [JobClass("job")], [Asked(1.0, 0.0, 1.0)])
+FACTS = PolicyInputs(Cluster((NODE,), (3,)), [JobClass("job")], [Asked(1.0, 0.0, 1.0)])
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "schedule.md"
 TRACE = pd.DataFrame(
     {

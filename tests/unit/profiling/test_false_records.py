@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.config.groups.workload import Workload
-from trimtab.profiling import used
+from trimtab.profiling import usage
 from trimtab.profiling.profile import trace_workload
 from trimtab.profiling.tracing.functions import read_function_trace
 from trimtab.records.usage import Usage
@@ -76,7 +76,7 @@ def test_of_very_many_files_those_of_code_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As those of a data set, of which a usage.json could not be read again."""
-    monkeypatch.setattr(used, "_MOST_LISTED_CHARACTERS", 1 << 14)
+    monkeypatch.setattr(usage, "_MOST_LISTED_CHARACTERS", 1 << 14)
     code = "import _json, os\nfor i in range(300): os.path.exists(f'data/{i}')"
     usage = trace(tmp_path, code)
     assert usage.complete and "and of those that are no code only" in usage.notes[-1]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.workload import Server, Workload
+from trimtab.config.groups.workload import ServerConfig, Workload
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.usage import Usage
 
@@ -65,7 +65,7 @@ def test_what_we_end_ourselves_is_none_that_was_killed(tmp_path: Path) -> None:
         "if worker: print('ready', flush=True)\n"
         "signal.pause()\n"
     )
-    server = Server(drive=["true"], ready="^ready")
+    server = ServerConfig(drive=["true"], ready="^ready")
     mine = Workload(
         "mine", ["python", "-c", code], python=sys.executable, workdir=str(tmp_path), server=server
     )

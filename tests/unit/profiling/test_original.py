@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.output import Comparison, Output
+from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 from trimtab.profiling.original import as_it_runs
@@ -89,7 +89,7 @@ def test_a_traced_run_has_to_end_so_too(tmp_path: Path) -> None:
 def test_what_differs_by_itself(tmp_path: Path) -> None:
     mine = workload(tmp_path, TWICE + "print('result 7'); print('took', 5 + again, 's')")
     known = as_it_runs(mine, tmp_path / "runs", choose=True)
-    assert known.workload.output.compare == Comparison.LINES
+    assert known.workload.output.compare == OutputComparison.LINES
     assert known.remarks == [
         "standard output differs from run to run, or says how long something took, in 1 of 2"
         r" lines: compared without those that match `^\s*took\s+\d+\s+s\s*$` (lines)"

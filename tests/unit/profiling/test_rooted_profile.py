@@ -13,11 +13,11 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.errors import UserError
-from trimtab.profiling import used
+from trimtab.profiling import usage
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_program
 from trimtab.profiling.runs.from_workload import program_in
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.records.usage import Usage
 
 LIBRARY = "int used(int x) { return x + 1; }\nint unused(int x) { return x + 2; }\n"
@@ -70,7 +70,7 @@ def top(tmp_path: Path) -> Path:
 def traced(top: Path, runs: Path, *command: str, traced_runs: int = 2) -> Usage:
     target = TargetConfig("native_folder", str(top))
     workload = Workload("rooted", list(command), target=target, workdir="/app", ends_with="0")
-    program = program_in(Root(top), workload, runs / "output")
+    program = program_in(RootFileSystem(top), workload, runs / "output")
     try:
         usage, _ = trace_program(workload, program, NO_POWER_MODEL, runs, traced_runs)
     except UserError as error:
@@ -108,9 +108,9 @@ def test_of_very_many_files_those_of_the_root_are_listed_first(
     whole = traced(top, tmp_path / "whole", "./run", traced_runs=1)
     inside = [file for file in whole.files if not file.path.startswith(("/proc/", "/dev/"))]
     per_entry = max(len(f.path) + len(f.real_path or "None") + 100 for f in whole.files)
-    monkeypatch.setattr(used, "_MOST_LISTED_CHARACTERS", per_entry * len(whole.files))
+    monkeypatch.setattr(usage, "_MOST_LISTED_CHARACTERS", per_entry * len(whole.files))
     assert traced(top, tmp_path / "enough", "./run", traced_runs=1).files_complete
-    monkeypatch.setattr(used, "_MOST_LISTED_CHARACTERS", 1 << 13)
+    monkeypatch.setattr(usage, "_MOST_LISTED_CHARACTERS", 1 << 13)
     cut = traced(top, tmp_path / "cut", "./run", traced_runs=1)
     assert cut.complete and not cut.files_complete and len(cut.files) < len(inside)
     assert "/app/lib/libp.so" in {file.path for file in cut.files}
@@ -127,7 +127,7 @@ def test_where_functions_cannot_be_traced_libraries_stay_whole(
         why = "all of its programs are static or of Go"
     else:
         linker = "/lib/ld-musl-x86_64.so.1"
-        real = Root(top).find(PurePath("/lib64/ld-linux-x86-64.so.2"))
+        real = RootFileSystem(top).find(PurePath("/lib64/ld-linux-x86-64.so.2"))
         assert real is not None
         shutil.copy2(real, top / linker.strip("/"))
         compiled(

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from trimtab.config.groups.enclave import Cost, Enclave
+from trimtab.config.groups.enclave import CostRange, Enclave
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.protection.protect import EnclaveKind, Protect, Variant
 from trimtab.config.groups.protection.task_program import TaskProgram
@@ -11,7 +11,7 @@ from trimtab.config.stages import ProtectStage
 from trimtab.protection.plan import in_turns, set_ups
 
 HARDWARE = Hardware("it", 2, 1.0, 5.0, 0.1, 8.0, "a test")
-ENCLAVE = Enclave("dear", call_s=Cost(1e-5, 1e-5, "a test"))
+ENCLAVE = Enclave("dear", call_s=CostRange(1e-5, 1e-5, "a test"))
 
 
 def stage(**keys: Any) -> ProtectStage:

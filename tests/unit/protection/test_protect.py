@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from trimtab.config.groups.enclave import Cost, Enclave
+from trimtab.config.groups.enclave import CostRange, Enclave
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.protection.protect import EnclaveKind, Protect, Variant
 from trimtab.config.groups.protection.task_program import TaskProgram
@@ -24,7 +24,7 @@ from trimtab.records.tables import PROTECTED_RUNS
 
 HARDWARE = Hardware("it", 2, 1.0, 5.0, 0.1, 8.0, "a test")
 CALL_S = 2e-3
-ENCLAVE = Enclave("dear", call_s=Cost(CALL_S, CALL_S, "a test"))
+ENCLAVE = Enclave("dear", call_s=CostRange(CALL_S, CALL_S, "a test"))
 
 
 def stage(**keys: Any) -> ProtectStage:
@@ -91,7 +91,7 @@ def test_a_run_that_failed_is_tried_again(tmp_path: Path) -> None:
 
 def test_encryption_that_has_no_known_cost_is_not_simulated(tmp_path: Path) -> None:
     program = TaskProgram("it", "matmul", 64, 16)
-    known = Enclave("known", encryption_s_per_byte=Cost(1e-6, 1e-6, "a test"))
+    known = Enclave("known", encryption_s_per_byte=CostRange(1e-6, 1e-6, "a test"))
     asked = Protect(variants=[Variant.SGX, Variant.ESGX], policies=["breadth_first"])
     stage_of_both = ProtectStage(program, asked, [ENCLAVE, known], HARDWARE)
     rows = list(simulated_rows(stage_of_both, native_program(stage_of_both, tmp_path), tmp_path))

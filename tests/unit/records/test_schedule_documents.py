@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trimtab.errors import TrimtabError
-from trimtab.records.deflator_search import Candidate, DeflatorSearch, SimulatedResponse
+from trimtab.records.deflator_search import DeflatorCandidate, DeflatorSearch, SimulatedResponse
 from trimtab.records.document import Document
 from trimtab.records.figures import ClassFigures, ResponseFigures, TotalFigures
 from trimtab.records.measured_rounds import MeasuredRounds, RoundTimes
@@ -110,7 +110,7 @@ DOCUMENTS: tuple[Document, ...] = (
         trace="drawn",
         classes=["high", "low"],
         rows=[
-            Candidate(
+            DeflatorCandidate(
                 drop_ratio=SHARES,
                 timeout_s={"high": 65.0, "low": None},
                 accuracy_loss_pct=BY_CLASS,

@@ -13,10 +13,10 @@ from test_schedule_documents import DOCUMENTS
 
 from trimtab.cli.documents import TracedProgram
 from trimtab.config.groups.workload import Workload
-from trimtab.errors import TrimtabError, visible
+from trimtab.errors import TrimtabError, escape_control_characters
 from trimtab.records.built_environment import BuiltEnvironment, LinkedFile
 from trimtab.records.document import Document
-from trimtab.records.library_spans import GpuCodeSpans, LibrarySpans, Reason
+from trimtab.records.library_spans import GpuCodeSpans, LibrarySpans, SpanReasonText
 from trimtab.records.manifest import (
     DebloatedFile,
     Environment,
@@ -34,7 +34,7 @@ from trimtab.records.verdict import Crash, ResidentBytes, Verdict, VerifiedWorkl
 
 DIGEST = "ab" * 32
 MISS = RemovedCall("lib/x.so", 16, "f", 2)
-REASONS = [Reason("used", True), Reason("unused", False)]
+REASONS = [SpanReasonText("used", True), SpanReasonText("unused", False)]
 GPU = GpuCodeSpans(
     REASONS, {"used": 1, "unused": 1}, {"used": 4, "unused": 3}, ["k"], [(1, 5, 0), (5, 8, 1)], 1,
     [(1, 1)], {5: "k2"},
@@ -110,7 +110,7 @@ def test_every_field_of_every_document(tmp_path: Path, document: Document) -> No
         said = refusal(kind, path)
         if said:
             assert said.startswith(f"{path}") and f"`{kind.stage}` again" in said, damage
-            assert "\n" not in said and len(visible(said)) < 2000, damage
+            assert "\n" not in said and len(escape_control_characters(said)) < 2000, damage
         else:
             assert not damage.never, damage
             accepted.append((damage.field, damage.kind))

@@ -14,14 +14,14 @@ from trimtab.config.groups.trace import (
     RoundsConfig,
     TraceConfig,
     TraceFormat,
-    Work,
+    WorkConfig,
 )
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
 from trimtab.records.measured_rounds import RoundTimes
 from trimtab.records.trace_facts import MeasuredWorkload, ServiceSource, TraceFacts
 from trimtab.scheduling.make_trace import make_trace, rates_of
-from trimtab.scheduling.measured import Measured, with_rounds
+from trimtab.scheduling.measured import MeasuredClasses, with_rounds
 from trimtab.traces.formats.registry import READERS, read_format
 from trimtab.traces.table import read_trace
 
@@ -40,8 +40,8 @@ def drawn(**classes: JobClassConfig) -> TraceConfig:
 
 def test_the_load_is_of_all_cores_at_their_speed() -> None:
     config = drawn(
-        one=JobClassConfig(share=3, cores=2, work=Work(mean_s=10)),
-        other=JobClassConfig(work=Work(mean_s=4)),
+        one=JobClassConfig(share=3, cores=2, work=WorkConfig(mean_s=10)),
+        other=JobClassConfig(work=WorkConfig(mean_s=4)),
     )
     rates = rates_of(TraceStage(PAIR, [SMALL, LARGE], config), {})
     capacity = 2 * 2.0 + 2 * 4 * 1.0
@@ -62,7 +62,7 @@ def test_both_environments_meet_the_same_arrivals(tmp_path: Path) -> None:
         folder = tmp_path / name
         folder.mkdir()
         config = drawn(training=JobClassConfig(workload="w"))
-        known = Measured({"training": measured}, {"training": ORIGINAL})
+        known = MeasuredClasses({"training": measured}, {"training": ORIGINAL})
         make_trace(TraceStage(PAIR, [SMALL, LARGE], config), known, folder)
         (table,) = read_trace(folder / "trace.parquet")
         tables.append(table)
@@ -79,7 +79,7 @@ def test_both_environments_meet_the_same_arrivals(tmp_path: Path) -> None:
 def test_measured_rounds_replace_those_of_the_yaml(tmp_path: Path) -> None:
     config = drawn(
         jobs=JobClassConfig(rounds=RoundsConfig(map_tasks=4, map_task_s=2)),
-        other=JobClassConfig(work=Work(mean_s=4)),
+        other=JobClassConfig(work=WorkConfig(mean_s=4)),
     )
     times = RoundTimes(1.0, 7.0, 0.5, 0.0, "deterministic", 0.0)
     trace = with_rounds(config, {"jobs": times})
@@ -87,7 +87,9 @@ def test_measured_rounds_replace_those_of_the_yaml(tmp_path: Path) -> None:
     assert (rounds.map_tasks, rounds.map_task_s, rounds.distribution) == (4, 7.0, "deterministic")
     assert trace.classes["other"] == config.classes["other"]
     engine = ClusterConfig("engine", {"large": 1}, engine_slots=4)
-    make_trace(TraceStage(engine, [LARGE], config), Measured(rounds={"jobs": times}), tmp_path)
+    make_trace(
+        TraceStage(engine, [LARGE], config), MeasuredClasses(rounds={"jobs": times}), tmp_path
+    )
     facts = TraceFacts.read(tmp_path / "trace.json")
     assert (facts.rounds, facts.service_source) == ({"jobs": times}, ServiceSource.MEASURED_ROUNDS)
 
@@ -102,7 +104,7 @@ def test_a_recorded_trace_says_what_was_left_out(tmp_path: Path) -> None:
     )
     arrivals = ArrivalsConfig("file", format="swf", files={"path": [str(log)]})
     stage = TraceStage(PAIR, [SMALL, LARGE], TraceConfig("log", 1, arrivals))
-    make_trace(stage, Measured(), tmp_path)
+    make_trace(stage, MeasuredClasses(), tmp_path)
     facts = TraceFacts.read(tmp_path / "trace.json")
     assert facts.jobs == 2 and sum(facts.skipped.values()) == 1
     assert facts.service_source is ServiceSource.RECORDED

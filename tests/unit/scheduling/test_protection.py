@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trimtab.clusters.cluster import JobClass
 from trimtab.config.groups.cluster import ClusterConfig
-from trimtab.config.groups.enclave import Cost, Enclave, PageCache, Secure, ThreadLimit
+from trimtab.config.groups.enclave import CostRange, Enclave, PageCache, Secure, ThreadLimit
 from trimtab.config.groups.hardware import FrequencyLevel, Hardware
 from trimtab.config.groups.objective import ClassLimits, Objective
 from trimtab.config.groups.policy import PolicyConfig
@@ -19,31 +19,31 @@ from trimtab.config.groups.trace import (
     JobClassConfig,
     RoundsConfig,
     TraceConfig,
-    Work,
+    WorkConfig,
 )
 from trimtab.config.stages import TraceStage
-from trimtab.enclaves.cost.task import Bound, Task, protected_s
+from trimtab.enclaves.cost.task import Bound, EnclaveTask, protected_s
 from trimtab.errors import UserError
 from trimtab.policies.facts import Asked
 from trimtab.policies.heats.policy import Heats
 from trimtab.policies.registry import build_policy
 from trimtab.records.parquet.files import read_table
 from trimtab.records.summary import Summary
-from trimtab.records.tables import SCHEDULED, STAYS
+from trimtab.records.tables import ALLOCATIONS, SCHEDULED
 from trimtab.scheduling.cell import simulate_cell
 from trimtab.scheduling.deflate import deflate
 from trimtab.scheduling.formula import calculate
 from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of
 from trimtab.scheduling.make_trace import make_trace
-from trimtab.scheduling.measured import Measured
+from trimtab.scheduling.measured import MeasuredClasses
 from trimtab.scheduling.protection import protect
 from trimtab.scheduling.setting import Setting, facts_of, setting_of
 
 MIB = 2**20
 
 
-def cost(low: float, typical: float, high: float) -> Cost:
-    return Cost(low, high, "a test", typical)
+def cost(low: float, typical: float, high: float) -> CostRange:
+    return CostRange(low, high, "a test", typical)
 
 
 SGX = Enclave(
@@ -64,7 +64,7 @@ OPEN = Hardware("open", 4, 20.0, 100.0, 0.0, 16.0, "test", speed=3.0)
 PAIR = ClusterConfig("pair", {"open": 2, "inside": 1})
 ENGINE = ClusterConfig("engine", {"inside": 2}, engine_slots=4)
 JOB = Secure(calls=100, encrypted_mb=50.0)
-SECURE = JobClassConfig(cores=2, memory_gib=1, work=Work(mean_s=10), secure=JOB)
+SECURE = JobClassConfig(cores=2, memory_gib=1, work=WorkConfig(mean_s=10), secure=JOB)
 SHARED = {"secure": SECURE, "plain": replace(SECURE, secure=None)}
 ROUNDS = RoundsConfig(map_tasks=4, map_task_s=2.0, reduce_tasks=2, reduce_task_s=1.0, set_up_s=1.0)
 TASKS = Secure(calls=10, encrypted_mb=20.0, working_set_mib=48)
@@ -84,7 +84,7 @@ def stage_of(
 
 def setting(folder: Path, cluster: ClusterConfig, classes: dict[str, JobClassConfig]) -> Setting:
     stage = stage_of(cluster, classes)
-    make_trace(stage, Measured(), folder)
+    make_trace(stage, MeasuredClasses(), folder)
     return setting_of(stage, folder / "trace.parquet", folder / "trace.json")
 
 
@@ -110,7 +110,7 @@ def factor(
 
 
 def test_a_job_of_one_core_is_the_task_of_the_model() -> None:
-    task = Task(work_s=5.0, calls=100, in_bytes=50e6, working_set_bytes=GIB)  # at speed 2
+    task = EnclaveTask(work_s=5.0, calls=100, in_bytes=50e6, working_set_bytes=GIB)  # at speed 2
     assert factor(JOB, cores=1.0) == pytest.approx(protected_s(task, 1, SGX) / 5.0)
     by_hand_s = 1.2 * 5 + 100 * 0.002 + 50e6 * 2e-9 + (GIB - 64 * MIB) / 4096 * 2e-5
     assert factor(JOB, cores=1.0) == pytest.approx(by_hand_s / 5)
@@ -180,7 +180,7 @@ def test_jobs_arrive_alike_with_and_without_protection(tmp_path: Path) -> None:
     plain = {name: replace(facts, secure=None) for name, facts in BY_PRIORITY.items()}
     for name, classes in (("with", BY_PRIORITY), ("without", plain)):
         (tmp_path / name).mkdir()
-        make_trace(stage_of(ENGINE, classes), Measured(), tmp_path / name)
+        make_trace(stage_of(ENGINE, classes), MeasuredClasses(), tmp_path / name)
     assert (tmp_path / "with/trace.parquet").read_bytes() == (
         tmp_path / "without/trace.parquet"
     ).read_bytes()
@@ -211,8 +211,8 @@ def test_a_cell_and_what_protection_costs_in_it(
     assert found is not None and found.secure == ["secure"] and found.enclaves == {"inside": "sgx"}
     assert (found.without.classes, found.without.all) == (without.classes, without.all)
     jobs = read_table(tmp_path / "with/jobs.parquet", SCHEDULED).set_index("job")
-    stays = read_table(tmp_path / "with/stays.parquet", STAYS)
-    places = stays.groupby(stays["job"].map(jobs["job_class"]))["node"].unique()
+    allocations = read_table(tmp_path / "with/allocations.parquet", ALLOCATIONS)
+    places = allocations.groupby(allocations["job"].map(jobs["job_class"]))["node"].unique()
     assert set(places["secure"]) == {2}
     assert set(places["plain"]) & {0, 1}
     executed = [of.classes["secure"].execution_mean_s for of in (found.low, summary, found.high)]

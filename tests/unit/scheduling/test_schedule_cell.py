@@ -13,21 +13,21 @@ from trimtab.config.groups.trace import (
     JobClassConfig,
     RoundsConfig,
     TraceConfig,
-    Work,
+    WorkConfig,
 )
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
-from trimtab.policies.facts import Facts
+from trimtab.policies.facts import PolicyInputs
 from trimtab.policies.heats.policy import Heats
 from trimtab.policies.registry import build_policy
 from trimtab.records.parquet.files import read_table
 from trimtab.records.summary import Summary
-from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS
+from trimtab.records.tables import ALLOCATIONS, LOAD, NODES, SCHEDULED
 from trimtab.scheduling.cell import simulate_cell
 from trimtab.scheduling.deflate import deflate
 from trimtab.scheduling.formula import calculate
 from trimtab.scheduling.make_trace import make_trace
-from trimtab.scheduling.measured import Measured
+from trimtab.scheduling.measured import MeasuredClasses
 from trimtab.scheduling.setting import Setting, facts_of, setting_of
 
 LEVELS = [FrequencyLevel(1.0, 0.5, 14.0), FrequencyLevel(2.0, 1.0, 30.0)]
@@ -35,7 +35,10 @@ SMALL = Hardware("small", 2, 10.0, 30.0, 0.0, 8.0, "test", speed=2.0, levels=LEV
 LARGE = Hardware("large", 4, 20.0, 100.0, 0.0, 16.0, "test")
 PAIR = ClusterConfig("pair", {"small": 1, "large": 2})
 ENGINE = ClusterConfig("engine", {"small": 1}, engine_slots=2)
-JOBS = {"one": JobClassConfig(cores=2, memory_gib=1, work=Work(mean_s=10)), "two": JobClassConfig()}
+JOBS = {
+    "one": JobClassConfig(cores=2, memory_gib=1, work=WorkConfig(mean_s=10)),
+    "two": JobClassConfig(),
+}
 ROUNDS = RoundsConfig(map_tasks=4, map_task_s=2.0, set_up_s=1.0)
 LOSS = [[0.0, 0.0], [0.5, 20.0]]
 BY_PRIORITY = {
@@ -52,13 +55,13 @@ def setting(
 ) -> Setting:
     trace = TraceConfig("drawn", 3, ArrivalsConfig("poisson", jobs=500, load=0.6), classes)
     stage = TraceStage(cluster, hardware, trace)
-    make_trace(stage, Measured(), folder)
+    make_trace(stage, MeasuredClasses(), folder)
     return setting_of(stage, folder / "trace.parquet", folder / "trace.json")
 
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Setting:
-    classes = {name: JobClassConfig(cores=facts.cores, memory_gib=1, work=Work(mean_s=10))
+    classes = {name: JobClassConfig(cores=facts.cores, memory_gib=1, work=WorkConfig(mean_s=10))
                for name, facts in JOBS.items()}  # fmt: skip
     return setting(tmp_path, PAIR, [SMALL, LARGE], classes)
 
@@ -70,7 +73,7 @@ def test_a_cell_leaves_its_tables_and_means_with_intervals(shared: Setting, tmp_
     summary = Summary.read(folder / "summary.json")
     jobs = read_table(folder / "jobs.parquet", SCHEDULED)
     assert len(jobs) == 500 and set(jobs["job_class"]) == {"one", "two"}
-    for name, schema in (("stays", STAYS), ("nodes", NODES), ("load", LOAD)):
+    for name, schema in (("allocations", ALLOCATIONS), ("nodes", NODES), ("load", LOAD)):
         assert len(read_table(folder / f"{name}.parquet", schema))
     assert summary.policy_label == "FCFS" and summary.baseline is True
     assert summary.all.replications == 3 and summary.simulator == "kernel"
@@ -92,7 +95,7 @@ def test_one_replication_is_what_its_tables_hold(shared: Setting, tmp_path: Path
     assert summary.all.response_mean_s_half_width_99 is None
 
 
-def heats(facts: Facts, **parameters: object) -> Heats:
+def heats(facts: PolicyInputs, **parameters: object) -> Heats:
     policy = build_policy("heats", parameters, facts)
     assert isinstance(policy, Heats)
     return policy
@@ -117,7 +120,7 @@ def test_heats_predicts_what_the_nodes_take(shared: Setting) -> None:
 def test_real_probes_are_used_where_every_node_type_has_some(tmp_path: Path) -> None:
     probes = [Probe("k", cores, 1.0, 1.0, 7.0 * cores, 70.0, level=1) for cores in (1, 2, 1, 2)]
     probed = Hardware("small", 2, 10.0, 30.0, 0.0, 8.0, "test", levels=LEVELS, probes=probes)
-    classes = {"one": JobClassConfig(cores=2, memory_gib=1, work=Work(mean_s=10))}
+    classes = {"one": JobClassConfig(cores=2, memory_gib=1, work=WorkConfig(mean_s=10))}
     alone = heats(facts_of(setting(tmp_path, ClusterConfig("c", {"small": 2}), [probed], classes)))
     assert alone.run_time_s[0, 0, 1] == pytest.approx(14.0)
     cell = setting(tmp_path, PAIR, [probed, LARGE], classes)

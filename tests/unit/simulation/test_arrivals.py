@@ -3,13 +3,13 @@ import pandas as pd
 import pytest
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
-from trimtab.clusters.round_times import Rounds, service_times
+from trimtab.clusters.round_times import RoundServiceTimes, service_times
 from trimtab.errors import UserError
 from trimtab.simulation.arrivals import Arrivals
 
 NODE = NodeType("node", 4000, 8, 1.0, (Level(1.0, 1.0),), gpu_milli=1000)
 CLUSTER = Cluster((NODE,), (2,))
-ROUNDS = Rounds(1.0, 2.0, 0.5, 1.5)
+ROUNDS = RoundServiceTimes(1.0, 2.0, 0.5, 1.5)
 CLASSES = (JobClass("plain"), JobClass("staged", rounds=ROUNDS))
 
 

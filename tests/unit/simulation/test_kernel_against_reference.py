@@ -12,7 +12,7 @@ from small_systems import System, systems
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
 from trimtab.policies.heats.policy import Heats
 from trimtab.simulation.arrivals import Arrivals
-from trimtab.simulation.batches import Demand
+from trimtab.simulation.batches import SimulationRequest
 from trimtab.simulation.kernel.driver import KernelSimulator
 from trimtab.simulation.reference.simulator import ReferenceSimulator
 
@@ -51,18 +51,20 @@ def test_the_power_of_a_paused_migration_stops_at_its_own_node() -> None:
 
 def _check_same(system: System, size: int) -> NDArray[np.void]:
     """Check that both engines do the same with a system; return its finished jobs."""
-    demand = Demand(1.5, True, math.inf, None)
+    demand = SimulationRequest(1.5, True, math.inf, None)
     results = []
     for engine_type in (ReferenceSimulator, KernelSimulator):
         arrivals = Arrivals(system.cluster, system.job_classes, {}, 0)
         engine = engine_type(arrivals, system.policy, demand)
         chunks = [system.trace[at : at + size] for at in range(0, len(system.trace), size)]
-        batches = [(batch.rows, batch.stays, batch.load) for batch in engine.run(chunks)]
-        rows, stays = (np.concatenate([batch[part] for batch in batches]) for part in (0, 1))
-        results.append((rows, stays, [row for batch in batches for row in batch[2]], engine.end()))
-    (rows, stays, load, end), (rows_2, stays_2, load_2, end_2) = results
-    for name in stays.dtype.names:
-        np.testing.assert_array_equal(stays[name], stays_2[name], name)
+        batches = [(batch.rows, batch.allocations, batch.load) for batch in engine.run(chunks)]
+        rows, allocations = (np.concatenate([batch[part] for batch in batches]) for part in (0, 1))
+        results.append(
+            (rows, allocations, [row for batch in batches for row in batch[2]], engine.end())
+        )
+    (rows, allocations, load, end), (rows_2, allocations_2, load_2, end_2) = results
+    for name in allocations.dtype.names:
+        np.testing.assert_array_equal(allocations[name], allocations_2[name], name)
     for name in rows.dtype.names:
         if name == "energy_j":
             np.testing.assert_allclose(rows[name], rows_2[name], rtol=1e-9, atol=1e-9)

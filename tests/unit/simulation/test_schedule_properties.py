@@ -24,20 +24,20 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 def run(system: System) -> tuple[Result, pd.DataFrame, pd.DataFrame]:
     result = simulate(system.cluster, system.job_classes, system.trace, system.policy)
-    assert result.jobs is not None and result.stays is not None
-    return result, result.jobs, result.stays
+    assert result.jobs is not None and result.allocations is not None
+    return result, result.jobs, result.allocations
 
 
 @thorough
 @given(systems())
 def test_no_job_is_lost_or_finishes_twice(system: System) -> None:
-    result, jobs, stays = run(system)
+    result, jobs, allocations = run(system)
     assert jobs["job"].is_unique
     assert set(jobs["job"]) <= set(system.trace["job"])
     assert len(jobs) + result.total.unfinished == len(system.trace)
-    finished = stays[stays["end"] == "finished"]
+    finished = allocations[allocations["end"] == "finished"]
     assert sorted(finished["job"]) == sorted(jobs["job"])
-    by_job = stays[stays["end"].isin(["evicted", "failed"])].groupby("job").size()
+    by_job = allocations[allocations["end"].isin(["evicted", "failed"])].groupby("job").size()
     assert (jobs.set_index("job")["evictions"] == by_job.reindex(jobs["job"]).fillna(0)).all()
 
 
@@ -45,11 +45,11 @@ def test_no_job_is_lost_or_finishes_twice(system: System) -> None:
 @given(systems())
 def test_secure_jobs_are_never_on_a_node_that_does_not_protect_them(system: System) -> None:
     """Neither to begin with nor after a move, an eviction or a failure."""
-    _, _, stays = run(system)
+    _, _, allocations = run(system)
     names = [system.cluster.node_types[kind].name for kind in system.cluster.type_of_node]
     classes = {job_class.name: job_class for job_class in system.job_classes}
     class_of = system.trace.set_index("job")["job_class"]
-    for job, node in zip(stays["job"], stays["node"], strict=True):
+    for job, node in zip(allocations["job"], allocations["node"], strict=True):
         assert classes[class_of[job]].runs_on(names[node])
 
 
@@ -91,12 +91,12 @@ def test_a_secure_job_that_only_other_nodes_are_large_enough_for_is_told() -> No
 @thorough
 @given(systems())
 def test_causes_come_before_effects(system: System) -> None:
-    _, jobs, stays = run(system)
+    _, jobs, allocations = run(system)
     assert (jobs["arrival_s"] <= jobs["start_s"]).all()
     assert (jobs["start_s"] <= jobs["finish_s"]).all()
     assert jobs["finish_s"].is_monotonic_increasing
-    assert (stays["start_s"] <= stays["end_s"]).all()
-    ready = stays.dropna(subset="ready_s")
+    assert (allocations["start_s"] <= allocations["end_s"]).all()
+    ready = allocations.dropna(subset="ready_s")
     assert ((ready["start_s"] <= ready["ready_s"]) & (ready["ready_s"] <= ready["end_s"])).all()
     parts = jobs["execution_s"] + jobs["wasted_s"]
     assert (parts <= jobs["response_s"] + 1e-9).all()
@@ -107,10 +107,10 @@ def test_causes_come_before_effects(system: System) -> None:
 @thorough
 @given(systems())
 def test_no_node_is_given_out_twice_or_while_down(system: System) -> None:
-    _, _, stays = run(system)
+    _, _, allocations = run(system)
     sizes = system.trace.set_index("job")
     kinds = system.cluster.type_of_node
-    for node, of_node in stays.groupby("node"):
+    for node, of_node in allocations.groupby("node"):
         node_type = system.cluster.node_types[kinds[node]]
         for start_s in of_node["start_s"]:
             there = of_node[(of_node["start_s"] <= start_s) & (of_node["end_s"] > start_s)]
@@ -127,12 +127,12 @@ def test_no_node_is_given_out_twice_or_while_down(system: System) -> None:
 @thorough
 @given(systems())
 def test_energy_adds_up(system: System) -> None:
-    result, jobs, stays = run(system)
+    result, jobs, allocations = run(system)
     nodes = result.nodes
     if result.total.unfinished == 0:
         assert jobs["energy_j"].sum() == pytest.approx(nodes["active_energy_j"].sum(), rel=1e-9)
-    lasted = (stays["end_s"] - stays["start_s"]) * stays["cpu_milli"] * 1e-3
-    busy = lasted.groupby(stays["node"]).sum().reindex(nodes["node"]).fillna(0.0)
+    lasted = (allocations["end_s"] - allocations["start_s"]) * allocations["cpu_milli"] * 1e-3
+    busy = lasted.groupby(allocations["node"]).sum().reindex(nodes["node"]).fillna(0.0)
     assert np.allclose(nodes["busy_core_s"], busy, rtol=1e-9)
     idle_w = [system.cluster.node_types[kind].idle_w for kind in system.cluster.type_of_node]
     up_s = result.total.makespan_s - nodes["down_s"]
@@ -142,11 +142,11 @@ def test_energy_adds_up(system: System) -> None:
 @thorough
 @given(systems(), st.integers(1, 5))
 def test_chunks_and_repeats_change_nothing(system: System, size: int) -> None:
-    _, jobs, stays = run(system)
+    _, jobs, allocations = run(system)
     chunks = (system.trace[at : at + size] for at in range(0, len(system.trace), size))
     again = simulate(system.cluster, system.job_classes, chunks, system.policy)
     pd.testing.assert_frame_equal(jobs, again.jobs)
-    pd.testing.assert_frame_equal(stays, again.stays)
+    pd.testing.assert_frame_equal(allocations, again.allocations)
 
 
 def single_queue(policy: Priority | FirstComeFirstServed, rows: list[tuple]) -> pd.DataFrame:

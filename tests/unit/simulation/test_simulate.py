@@ -8,20 +8,20 @@ import pandas as pd
 import pytest
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType, Outage
-from trimtab.clusters.round_times import Rounds
+from trimtab.clusters.round_times import RoundServiceTimes
 from trimtab.errors import UserError
-from trimtab.policies.base import NodeState, Placement, Policy, Task
+from trimtab.policies.base import NodeState, PendingTask, Placement, Policy
 from trimtab.policies.dias import Dias
 from trimtab.policies.fcfs import FirstComeFirstServed
 from trimtab.policies.heats.policy import Heats
 from trimtab.policies.priority import Priority
 from trimtab.records.parquet.files import read_table, write_table
-from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS, TRACE
+from trimtab.records.tables import ALLOCATIONS, LOAD, NODES, SCHEDULED, TRACE
 from trimtab.simulation.simulate import simulate
 
 NODE = NodeType("node", 2000, 8, 10.0, (Level(0.5, 15.0), Level(1.0, 40.0)), 0, (), 4.0)
 CLUSTER = Cluster((NODE,), (2,))
-ROUNDS = Rounds(0.1, 0.5, 0.1, 0.3)
+ROUNDS = RoundServiceTimes(0.1, 0.5, 0.1, 0.3)
 CLASSES = (JobClass("low"), JobClass("high", image_bytes=2, cold_start_s=0.25, rounds=ROUNDS))
 
 
@@ -54,8 +54,13 @@ def test_files_hold_what_frames_do(tmp_path: Path) -> None:
     streamed = simulate(
         CLUSTER, CLASSES, path, policy, seed=3, sample_s=20.0, folder=tmp_path / "out"
     )
-    assert (streamed.jobs, streamed.stays, streamed.load) == (None, None, None)
-    for name, schema in (("jobs", SCHEDULED), ("stays", STAYS), ("load", LOAD), ("nodes", NODES)):
+    assert (streamed.jobs, streamed.allocations, streamed.load) == (None, None, None)
+    for name, schema in (
+        ("jobs", SCHEDULED),
+        ("allocations", ALLOCATIONS),
+        ("load", LOAD),
+        ("nodes", NODES),
+    ):
         frame = read_table(tmp_path / "out" / f"{name}.parquet", schema)
         pd.testing.assert_frame_equal(frame, getattr(kept, name), check_dtype=False)
     assert (streamed.classes, streamed.total) == (kept.classes, kept.total)
@@ -73,7 +78,7 @@ def test_a_failed_simulation_leaves_no_files(tmp_path: Path) -> None:
 
 def test_a_trace_is_checked_before_the_simulation_begins() -> None:
     class Never(Policy):
-        def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
+        def place(self, task: PendingTask, nodes: Sequence[NodeState]) -> Placement | None:
             raise AssertionError("it has begun")
 
     bad = trace()
@@ -141,7 +146,7 @@ def test_dropping_shortens_and_counts() -> None:
 class WorstFit(FirstComeFirstServed):
     """A user's own policy, that the kernel does not know."""
 
-    def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
+    def place(self, task: PendingTask, nodes: Sequence[NodeState]) -> Placement | None:
         return Placement(max(nodes, key=lambda state: state.free_cpu_milli).node, self.level)
 
 

@@ -55,7 +55,7 @@ def queue(
         }
     )
     classes = [JobClass(name) for name in CLASSES]
-    return simulate(Cluster((SERVER,), (servers,)), classes, trace, policy, keep_stays=False)
+    return simulate(Cluster((SERVER,), (servers,)), classes, trace, policy, keep_allocations=False)
 
 
 def assert_mean(result: Result, name: str, expected: float, column: str = "response_s") -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.queueing.errors import UnstableQueueError
-from trimtab.tuning.batching import Choice, MultiStream, Server, ServiceTimes, best_batch
+from trimtab.tuning.batching import Choice, MultiStream, ServerScenario, ServiceTimes, best_batch
 
 # 10 ms to begin a batch and 1 ms a sample.
 LINEAR = ServiceTimes({1: [0.011], 10: [0.020], 100: [0.110]})
@@ -30,7 +30,7 @@ def test_times_that_are_none(measured: dict[int, list[float]]) -> None:
 
 def test_a_server_by_hand() -> None:
     """100 samples: in one batch all are done after 110 ms; in two of 50 after 60 and 120 ms."""
-    server = Server(samples=100, period_s=0.5)
+    server = ServerScenario(samples=100, period_s=0.5)
     assert server.response_s(100, LINEAR) == pytest.approx(0.110)
     assert server.response_s(50, LINEAR) == pytest.approx((0.060 + 0.120) / 2)
     # 40, 40 and 20: 50, 100 and 130 ms
@@ -48,7 +48,7 @@ def test_a_server_whose_queries_wait() -> None:
     for time_s in drawn:
         total_s += waiting_s + time_s
         waiting_s = max(0.0, waiting_s + time_s - 4.0)
-    response_s = Server(1, 4.0).response_s(1, times)
+    response_s = ServerScenario(1, 4.0).response_s(1, times)
     assert response_s == pytest.approx(total_s / len(drawn), rel=0.05)
 
 
@@ -74,4 +74,4 @@ def test_saturated_is_what_cannot_keep_up(rate: float, size: int) -> None:
 
 def test_nothing_keeps_up() -> None:
     with pytest.raises(UnstableQueueError, match="batches of 1, 10: each is saturated"):
-        best_batch(Server(100, 0.05), LINEAR, [10, 1])
+        best_batch(ServerScenario(100, 0.05), LINEAR, [10, 1])

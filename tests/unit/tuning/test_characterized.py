@@ -19,7 +19,7 @@ from trimtab.records.parquet.files import read_table, write_table
 from trimtab.records.tables import CHARACTERIZATION_RUNS, TRIALS
 from trimtab.tuning.characterized import parameters_without_impact
 from trimtab.tuning.narrowed import at_defaults
-from trimtab.tuning.space import Space
+from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.tune import tune
 
 ONE_AT_A_TIME = [{}, {"executors": 2}, {"depth": 9}, {"iterations": 40}]
@@ -49,7 +49,7 @@ def test_what_has_no_impact_is_left_at_its_default(tmp_path: Path) -> None:
     assert idle == ["training.iterations"]
     narrower = at_defaults(whole, idle)
     assert narrower.completed({}) == whole.completed({})
-    configurations = list(Space(narrower, [Kind.MODEL, Kind.TRAINING]).listed({}))
+    configurations = list(SearchSpace(narrower, [Kind.MODEL, Kind.TRAINING]).listed({}))
     assert {one["training.iterations"] for one in configurations} == {20}
     assert len(configurations) == 4
 

@@ -10,9 +10,9 @@ from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import (
     Bracket,
     HyperBand,
-    Job,
-    Past,
+    RecordedJob,
     Rung,
+    RungJob,
     brackets_of,
     repeated_halving,
     successive_halving,
@@ -88,9 +88,9 @@ def expected_survivors(bracket: Bracket, seed: int, failing: float) -> list[set[
 
 def run(
     scheduler: HyperBand, seed: int, failing: float, workers: int, stop_after: int | None = None
-) -> list[Past]:
+) -> list[RecordedJob]:
     """Run all jobs, of which a random one ends at a time; return them in their order of start."""
-    order, running, history = random.Random(seed), list[Job](), dict[Job, Past]()
+    order, running, history = random.Random(seed), list[RungJob](), dict[RungJob, RecordedJob]()
     numbers: dict[int, int] = {}
     while True:
         job = scheduler.next_job() if len(running) < workers else None
@@ -100,16 +100,16 @@ def run(
                 at = numbers[job.bracket] = numbers.get(job.bracket, -1) + 1
                 trial = 1000 * job.bracket + at
             scheduler.start(job, trial)
-            started = Job(job.bracket, job.rung, trial)
+            started = RungJob(job.bracket, job.rung, trial)
             running.append(started)
-            history[started] = Past(started, ended=False)
+            history[started] = RecordedJob(started, ended=False)
         elif running:
             ending = running.pop(order.randrange(len(running)))
             assert ending.trial is not None
             level = scheduler.brackets[ending.bracket][ending.rung].level
             score = score_of(ending.trial % 1000, level, seed + ending.bracket, failing)
             scheduler.report(ending.trial, score)
-            history[ending] = Past(ending, ended=True, score=score)
+            history[ending] = RecordedJob(ending, ended=True, score=score)
         else:
             assert scheduler.is_done
             return list(history.values())
@@ -117,7 +117,7 @@ def run(
             return list(history.values())
 
 
-def reached(history: list[Past], bracket: int, rung: int) -> set[int]:
+def reached(history: list[RecordedJob], bracket: int, rung: int) -> set[int]:
     of_rung = [past.job for past in history if (past.job.bracket, past.job.rung) == (bracket, rung)]
     trials = [(job.trial or 0) % 1000 for job in of_rung]
     assert len(set(trials)) == len(trials), "one was trained twice"
@@ -168,7 +168,7 @@ def test_a_search_that_was_killed_goes_on_to_the_same_end(
             trial = 1000 * job.bracket + begun[job.bracket]
             begun[job.bracket] += 1
         resumed.start(job, trial)
-        done.add(Job(job.bracket, job.rung, trial))
+        done.add(RungJob(job.bracket, job.rung, trial))
         level = brackets[job.bracket][job.rung].level
         resumed.report(trial, score_of(trial % 1000, level, seed + job.bracket, failing))
     assert resumed.is_done
@@ -202,27 +202,27 @@ def test_nobody_waits_with_several_workers() -> None:
     """While one configuration is still trained on the first rung, other brackets begin."""
     scheduler = HyperBand(brackets_of(4, 2), 2)
     for trial in range(4):
-        scheduler.start(Job(0, 0), trial)
+        scheduler.start(RungJob(0, 0), trial)
     for trial in range(3):
         scheduler.report(trial, float(trial))
-    assert scheduler.next_job() == Job(1, 0)
+    assert scheduler.next_job() == RungJob(1, 0)
     scheduler.report(3, 9.0)
-    assert scheduler.next_job() == Job(0, 1, 3)
+    assert scheduler.next_job() == RungJob(0, 1, 3)
     asynchronous = HyperBand(brackets_of(4, 2), 2, synchronous=False)
     for trial in range(2):
-        asynchronous.start(Job(0, 0), trial)
+        asynchronous.start(RungJob(0, 0), trial)
         asynchronous.report(trial, float(trial))
-    assert asynchronous.next_job() == Job(0, 1, 1)
+    assert asynchronous.next_job() == RungJob(0, 1, 1)
 
 
 def test_of_equal_scores_the_earlier_goes_on() -> None:
     scheduler = HyperBand([rungs((2, 1), (1, 2))], 2)
     for trial in (7, 3):
-        scheduler.start(Job(0, 0), trial)
+        scheduler.start(RungJob(0, 0), trial)
         scheduler.report(trial, 0.5)
-    assert scheduler.next_job() == Job(0, 1, 3)
+    assert scheduler.next_job() == RungJob(0, 1, 3)
 
 
 def test_a_past_without_its_number() -> None:
     with pytest.raises(ValueError, match="expected the number"):
-        HyperBand(brackets_of(4, 2), 2, past=[Past(Job(0, 0), ended=True)])
+        HyperBand(brackets_of(4, 2), 2, past=[RecordedJob(RungJob(0, 0), ended=True)])

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from spaces import choices, tuning
 
-from trimtab.records.tuning.inference import Measured
+from trimtab.records.tuning.inference import MeasuredInference
 from trimtab.tuning.inference.choice import Setting, Wanted
-from trimtab.tuning.inference.effort import Effort
+from trimtab.tuning.inference.effort import MeasurementCost
 from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
 from trimtab.tuning.score import Failure
-from trimtab.tuning.trials.events import Reason
+from trimtab.tuning.trials.events import EndReason
 
 TUNING = tuning(
     model={"layers": choices(18, 34), "dropout": {"low": 0.0, "high": 1.0, "default": 0.0}},
@@ -50,7 +50,7 @@ class Device:
         configuration: Mapping[str, Setting],
         cpus: Sequence[int],
         folder: Path,
-    ) -> Measured:
+    ) -> MeasuredInference:
         if not self.is_free:
             self.let.acquire()
         assert folder.is_dir() and cpus == CPUS
@@ -58,16 +58,16 @@ class Device:
         size = int(configuration["batch_size"])
         self.measured.append((architecture["layers"], size))
         if size in self.failing:
-            return Measured(dict(configuration), failure=f"no memory for {size}")
+            return MeasuredInference(dict(configuration), failure=f"no memory for {size}")
         batch_s = 1 + architecture["layers"] / 100 * size
-        return Measured(dict(configuration), batch_s / size, 5.0, "modelled", [batch_s])
+        return MeasuredInference(dict(configuration), batch_s / size, 5.0, "modelled", [batch_s])
 
 
 def server(folder: Path, device: Device, of: Any = TUNING, configurations: int = 4) -> Any:
     return InferenceServer(
         of, ["layers"], InferencePlan("tpe", configurations), Wanted.TIME, None,
         KnownInference(folder / "known.json", "host", "0" * 64), device, folder / "search",
-        cpus=1, seed=1, effort=Effort(),
+        cpus=1, seed=1, effort=MeasurementCost(),
     )  # fmt: skip
 
 
@@ -179,11 +179,11 @@ def test_of_a_program_that_hangs_no_other_configuration_is_waited_for(
 ) -> None:
     tried = []
 
-    def hangs(_: Any, configuration: Mapping[str, Setting], *__: object) -> Measured:
+    def hangs(_: Any, configuration: Mapping[str, Setting], *__: object) -> MeasuredInference:
         tried.append(configuration)
         if len(tried) == 1:
-            return Measured(dict(configuration), 0.5, 5.0, "modelled", [0.5])
-        return Measured(dict(configuration), failure=f"{Reason.TIMED_OUT}: was killed")
+            return MeasuredInference(dict(configuration), 0.5, 5.0, "modelled", [0.5])
+        return MeasuredInference(dict(configuration), failure=f"{EndReason.TIMED_OUT}: was killed")
 
     with server(tmp_path, hangs) as of:  # type: ignore[arg-type]
         of.started(0, whole(18))
@@ -211,19 +211,19 @@ def test_tpe_suggests_what_was_not_measured_and_learns(tmp_path: Path, begin: Be
 def test_what_is_known_of_another_space_is_left_out(tmp_path: Path) -> None:
     known = KnownInference(tmp_path / "known.json", "host", "0" * 64)
     for odd in ({"batch_size": 3, "cores": 1}, {"batch_size": 1}, {"batch_size": 1, "gpus": 1}):
-        known.add({"layers": 18}, Measured(odd, 0.01, 1.0, "", [0.01]))
+        known.add({"layers": 18}, MeasuredInference(odd, 0.01, 1.0, "", [0.01]))
     assert server(tmp_path, Device()).outcome(whole(18)).measured == 0
-    known.add({"layers": 18}, Measured({"batch_size": 1, "cores": 1}, 0.5, 1.0, "", [0.5]))
+    known.add({"layers": 18}, MeasuredInference({"batch_size": 1, "cores": 1}, 0.5, 1.0, "", [0.5]))
     assert server(tmp_path, Device()).outcome(whole(18)).measured == 1
 
 
 def test_a_search_that_breaks_ends_what_is_measured(tmp_path: Path, begin: Begin) -> None:
     began = threading.Event()
 
-    def endless(*_: Any) -> Measured:
+    def endless(*_: Any) -> MeasuredInference:
         began.set()
         of._effort.stopped.wait()
-        return Measured({"batch_size": 1, "cores": 1}, failure="was stopped")
+        return MeasuredInference({"batch_size": 1, "cores": 1}, failure="was stopped")
 
     of = server(tmp_path, endless)  # type: ignore[arg-type]
     with pytest.raises(KeyboardInterrupt), of:
@@ -237,7 +237,7 @@ def test_a_search_that_breaks_ends_what_is_measured(tmp_path: Path, begin: Begin
 
 
 def test_what_breaks_in_its_work_is_raised_there(tmp_path: Path, begin: Begin) -> None:
-    def broken(*_: Any) -> Measured:
+    def broken(*_: Any) -> MeasuredInference:
         raise OSError("the disk is full")
 
     with server(tmp_path, broken) as of:  # type: ignore[arg-type]

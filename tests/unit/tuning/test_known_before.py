@@ -15,8 +15,17 @@ from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import TRIALS
-from trimtab.records.tuning.ground_truth import Cost, GroundTruthRecord, KnownJob, Profile
-from trimtab.records.tuning.inference import KnownArchitecture, KnownInferenceRecord, Measured
+from trimtab.records.tuning.ground_truth import (
+    EventProfile,
+    GroundTruthRecord,
+    KnownJob,
+    RelativeCost,
+)
+from trimtab.records.tuning.inference import (
+    KnownArchitecture,
+    KnownInferenceRecord,
+    MeasuredInference,
+)
 from trimtab.tuning.inference.known import KnownInference, share_architectures
 from trimtab.tuning.system import machine
 from trimtab.tuning.system.known_before import Known, beginning_with, remove_but
@@ -33,12 +42,14 @@ for epoch in range(trimtab_trial.first_epoch(), 4):
 
 def job(name: str) -> KnownJob:
     settings = {"threads": 1}
-    return KnownJob(name, "host", [Profile(settings, {"faults": 1.0})],
-                    [Cost(settings, 1.0, None, True)])  # fmt: skip
+    return KnownJob(name, "host", [EventProfile(settings, {"faults": 1.0})],
+                    [RelativeCost(settings, 1.0, None, True)])  # fmt: skip
 
 
 def architecture(layers: int, *sizes: int, time_s: float = 0.1) -> KnownArchitecture:
-    measured = [Measured({"batch_size": size}, time_s, 1.0, "", [time_s]) for size in sizes]
+    measured = [
+        MeasuredInference({"batch_size": size}, time_s, 1.0, "", [time_s]) for size in sizes
+    ]
     return KnownArchitecture("host", "0" * 64, {"layers": layers}, measured)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import TrimtabError
-from trimtab.records.tuning.inference import Measured
+from trimtab.records.tuning.inference import MeasuredInference
 from trimtab.tuning.inference.known import KnownInference
 
 PROGRAM = "0" * 64
@@ -17,8 +17,8 @@ def of(path: Path, machine: str = "host", program: str = PROGRAM) -> KnownInfere
     return KnownInference(path / "known.json", machine, program)
 
 
-def measured(size: int, time_s: float = 0.1) -> Measured:
-    return Measured({"batch_size": size}, time_s, 1.0, "modelled", [time_s])
+def measured(size: int, time_s: float = 0.1) -> MeasuredInference:
+    return MeasuredInference({"batch_size": size}, time_s, 1.0, "modelled", [time_s])
 
 
 def test_it_is_found_by_architecture_machine_and_program(tmp_path: Path) -> None:
@@ -41,11 +41,11 @@ def test_it_is_found_by_architecture_machine_and_program(tmp_path: Path) -> None
 WRITER = """
 import sys
 from pathlib import Path
-from trimtab.records.tuning.inference import Measured
+from trimtab.records.tuning.inference import MeasuredInference
 from trimtab.tuning.inference.known import KnownInference
 known = KnownInference(Path(sys.argv[1]), "host", "0" * 64)
 for size in range(1, 16):
-    known.add({"of": sys.argv[2]}, Measured({"batch_size": size}, 0.1, 1.0, "", [0.1]))
+    known.add({"of": sys.argv[2]}, MeasuredInference({"batch_size": size}, 0.1, 1.0, "", [0.1]))
 """
 
 
@@ -73,4 +73,4 @@ def test_a_damaged_one_is_one_clear_error(tmp_path: Path, text: str) -> None:
 
 def test_what_was_measured_has_times_or_a_failure() -> None:
     with pytest.raises(ValueError, match="expected times, or a failure"):
-        Measured({"batch_size": 1})
+        MeasuredInference({"batch_size": 1})

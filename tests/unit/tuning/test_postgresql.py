@@ -14,14 +14,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 import test_machines
-from test_work import TUNING, Worker, alone, plan
+from test_trial_queue import TUNING, Worker, alone, plan
 
 from trimtab.config.groups.tuning import Kind
 from trimtab.errors import UserError
 from trimtab.tuning.sharing.claims import Claims
 from trimtab.tuning.sharing.postgresql import PostgresJournal, name_in
-from trimtab.tuning.sharing.work import Work
-from trimtab.tuning.space import Space
+from trimtab.tuning.sharing.trial_queue import TrialQueue
+from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.study import Study
 from trimtab.tuning.tune import tune
 
@@ -63,9 +63,9 @@ class Session(Worker):
 
     def __init__(self, address: str, name: str) -> None:
         self.journal = PostgresJournal(address, name, patience_s=0.2)
-        study = Study(self.journal, "s", Space(TUNING), [Kind.TRAINING], "random", seed=1)
+        study = Study(self.journal, "s", SearchSpace(TUNING), [Kind.TRAINING], "random", seed=1)
         self.claims = Claims(self.journal)
-        self.work = Work(plan(), study, self.claims)
+        self.work = TrialQueue(plan(), study, self.claims)
         self.running = []
 
     def die(self) -> None:
@@ -109,7 +109,7 @@ def test_a_session_that_was_cut_off_is_told_while_its_trials_run(address: str) -
 
 def test_one_has_the_turn(address: str) -> None:
     first, second = Session(address, "turns"), Session(address, "turns")
-    with first.work._study.turn(), pytest.raises(UserError, match="another has the journal"):
+    with first.work._study.lock(), pytest.raises(UserError, match="another has the journal"):
         second.take()
     assert second.take() is not None
 

@@ -22,9 +22,9 @@ from trimtab.tuning.hyperband import brackets_of
 from trimtab.tuning.plan import Plan, RungResult
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.search.search import Search
-from trimtab.tuning.space import Space
+from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.study import Study
-from trimtab.tuning.system.steering import Fixed
+from trimtab.tuning.system.system_tuner import FixedSettings
 
 HOST = HardwareModel("host", 4, 10.0, 50.0, 0.0, 8.0, 0.1, "a test")
 CPUS = sorted(os.sched_getaffinity(0))
@@ -60,9 +60,9 @@ def search(folder: Path, of: Workload, space: Tuning = TUNING, **keys: Any) -> l
         synchronous=True, fidelity=fidelity, score=Score(Objective(name="best")), hardware=HOST,
         cpus=CPUS, **keys,
     )  # fmt: skip
-    study = Study(folder / "journal", "s", Space(space), [Kind.TRAINING], "random", seed=1)
+    study = Study(folder / "journal", "s", SearchSpace(space), [Kind.TRAINING], "random", seed=1)
     results: list[RungResult] = []
-    Search(plan, study, lambda _: Fixed({}), folder / "trials", results.append).run()
+    Search(plan, study, lambda _: FixedSettings({}), folder / "trials", results.append).run()
     return results
 
 

@@ -22,12 +22,12 @@ from trimtab.tuning.hyperband import Rung, brackets_of
 from trimtab.tuning.plan import Plan, RungResult
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.search.clock import SearchClock
-from trimtab.tuning.search.companion import Alone
 from trimtab.tuning.search.search import Search
-from trimtab.tuning.space import Space
+from trimtab.tuning.search.side_task import NoSideTask
+from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.study import Study
-from trimtab.tuning.system.pool import Demand
-from trimtab.tuning.system.steering import Fixed, MeasuredEpoch, Outlook, Settings
+from trimtab.tuning.system.pool import ResourceDemand
+from trimtab.tuning.system.system_tuner import FixedSettings, MeasuredEpoch, ResourceView, Settings
 
 WIDTHS = tuning(
     epochs={"least": 1, "most": 4},
@@ -59,11 +59,11 @@ class Asked:
         self.epochs: list[MeasuredEpoch] = []
         self.report = {"epochs_probed": 0, "known": 0}
 
-    def settings_for(self, outlook: Outlook) -> Settings:
+    def settings_for(self, outlook: ResourceView) -> Settings:
         self.given += 1
         return self.settings[min(self.given, len(self.settings)) - 1]
 
-    def best(self, machine: Demand) -> Settings:
+    def best(self, machine: ResourceDemand) -> Settings:
         return self.settings[-1]
 
     def epoch_ended(self, epoch: MeasuredEpoch) -> None:
@@ -90,12 +90,12 @@ def search(
         fidelity=fidelity, score=Score(Objective(name="best")), hardware=hardware,
         **{"cpus": CPUS[:1], **keys},
     )  # fmt: skip
-    study = Study(folder / "journal", "s", Space(space), [Kind.TRAINING], algorithm, seed=1)
+    study = Study(folder / "journal", "s", SearchSpace(space), [Kind.TRAINING], algorithm, seed=1)
     judged: list[RungResult] = []
     ended: list[RungResult] = []
-    steer = steering or Fixed({})
+    steer = steering or FixedSettings({})
     Search(
-        plan, study, lambda _: steer, folder / "trials", judged.append, companion or Alone(),
+        plan, study, lambda _: steer, folder / "trials", judged.append, companion or NoSideTask(),
         on_ended=ended.append,
     ).run()  # fmt: skip
     return judged, ended
@@ -143,7 +143,7 @@ finally:
     assert [one.work_epochs for one in ended] == [1, 1, 2]
 
 
-class Slow(Alone):
+class Slow(NoSideTask):
     """Answers for trial 0 when trial 2 has begun; knows what became of each."""
 
     def __init__(self) -> None:

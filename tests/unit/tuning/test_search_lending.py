@@ -11,8 +11,8 @@ from test_search import CPUS
 from test_search_counts import needs_two, search
 
 from trimtab.tuning.hyperband import Rung
-from trimtab.tuning.search.companion import Alone
-from trimtab.tuning.system.steering import Fixed
+from trimtab.tuning.search.side_task import NoSideTask
+from trimtab.tuning.system.system_tuner import FixedSettings
 
 # Trials say on which CPUs they begin, and that their only epoch ends. The second one of `TWO` goes
 # on until the third has begun.
@@ -32,7 +32,7 @@ if number == 1:
 """
 
 
-class AtWork(Alone):
+class AtWork(NoSideTask):
     """Works once, when a first trial has begun, until `trials` have; nothing is known before."""
 
     def __init__(self, trials: int) -> None:
@@ -70,7 +70,7 @@ def cpus_of(folder: Path, number: int) -> tuple[int, ...]:
 def test_trials_have_what_a_companion_without_work_leaves(tmp_path: Path) -> None:
     companion = AtWork(trials=2)
     judged, _ = search(
-        tmp_path, ONE + TWO + END, [Rung(3, 1)], steering=Fixed({"cores": 1}), cpus=CPUS[:2],
+        tmp_path, ONE + TWO + END, [Rung(3, 1)], steering=FixedSettings({"cores": 1}), cpus=CPUS[:2],
         companion=companion,
     )  # fmt: skip
     assert [one.metrics["inference_s"] for one in judged] == [0.25] * 3

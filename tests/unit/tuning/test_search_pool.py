@@ -18,12 +18,18 @@ from trimtab.tuning.hyperband import HyperBand, Rung, brackets_of
 from trimtab.tuning.plan import Plan, RungResult
 from trimtab.tuning.score import Score
 from trimtab.tuning.search.search import Search
-from trimtab.tuning.space import Space
+from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.study import Study
 from trimtab.tuning.system.ground_truth import GroundTruth
-from trimtab.tuning.system.pool import Demand
-from trimtab.tuning.system.probing import Shared, SystemTuner
-from trimtab.tuning.system.steering import Fixed, MeasuredEpoch, Outlook, Settings, Steerer
+from trimtab.tuning.system.pool import ResourceDemand
+from trimtab.tuning.system.probing import ProbingTuner, Shared
+from trimtab.tuning.system.system_tuner import (
+    FixedSettings,
+    MeasuredEpoch,
+    ResourceView,
+    Settings,
+    SystemTunerFactory,
+)
 
 # Every epoch writes down when it was, and on which CPUs.
 PROGRAM = """
@@ -51,14 +57,14 @@ def program(folder: Path, megabytes: int) -> Workload:
 
 
 def search(
-    folder: Path, steerer: Steerer, trials: int, megabytes: int = 0, **keys: Any
+    folder: Path, steerer: SystemTunerFactory, trials: int, megabytes: int = 0, **keys: Any
 ) -> list[RungResult]:
     plan = Plan(
         workload=program(folder, megabytes), tuning=TUNING, brackets=[(Rung(trials, 1),)],
         reduction=2, synchronous=True, fidelity=Fidelity(BudgetKind.EPOCHS, 3, 3),
         score=Score(Objective(name="best")), hardware=HOST, **{"cpus": CPUS[:2], **keys},
     )  # fmt: skip
-    study = Study(folder / "journal", "s", Space(TUNING), [Kind.TRAINING], "random", seed=1)
+    study = Study(folder / "journal", "s", SearchSpace(TUNING), [Kind.TRAINING], "random", seed=1)
     results: list[RungResult] = []
     Search(plan, study, steerer, folder / "trials", results.append).run()
     return results
@@ -78,7 +84,7 @@ def check_no_cpu_was_shared(folder: Path) -> None:
 
 @needs_two
 def test_trials_of_one_core_run_at_once_each_on_its_own(tmp_path: Path) -> None:
-    results = search(tmp_path, lambda _: Fixed({"cores": 1}), trials=3)
+    results = search(tmp_path, lambda _: FixedSettings({"cores": 1}), trials=3)
     first, second, third = sorted(results, key=lambda one: one.began_s)
     assert second.began_s < first.ended_s  # both were started before either was waited for
     assert third.began_s >= min(first.ended_s, second.ended_s)
@@ -94,13 +100,13 @@ def test_trials_of_one_core_run_at_once_each_on_its_own(tmp_path: Path) -> None:
 def test_trials_wait_for_what_they_need(
     tmp_path: Path, settings: Settings, keys: dict[str, float]
 ) -> None:
-    first, second = search(tmp_path, lambda _: Fixed(settings), trials=2, **keys)
+    first, second = search(tmp_path, lambda _: FixedSettings(settings), trials=2, **keys)
     assert second.began_s >= first.ended_s
 
 
 @needs_two
 def test_a_share_each_where_trials_name_no_cores(tmp_path: Path) -> None:
-    first, second = search(tmp_path, lambda _: Fixed({}), trials=2, workers=2)
+    first, second = search(tmp_path, lambda _: FixedSettings({}), trials=2, workers=2)
     assert max(first.began_s, second.began_s) < min(first.ended_s, second.ended_s)
     assert {len(cpus) for *_, cpus in epochs(tmp_path)} == {1}
 
@@ -108,16 +114,16 @@ def test_a_share_each_where_trials_name_no_cores(tmp_path: Path) -> None:
 class Greedy:
     """Wants all that it may have, and one core at first."""
 
-    seen: ClassVar[list[Outlook]] = []
+    seen: ClassVar[list[ResourceView]] = []
 
     def __init__(self) -> None:
         self.report = {"epochs_probed": 0, "known": 0}
 
-    def settings_for(self, outlook: Outlook) -> Settings:
+    def settings_for(self, outlook: ResourceView) -> Settings:
         self.seen.append(outlook)
         return {"cores": 1 if outlook.starts else outlook.room.cores}
 
-    def best(self, machine: Demand) -> Settings:
+    def best(self, machine: ResourceDemand) -> Settings:
         return {"cores": machine.cores}
 
     def epoch_ended(self, epoch: MeasuredEpoch) -> None:
@@ -146,7 +152,7 @@ def test_a_trial_grows_into_what_is_free_only(tmp_path: Path) -> None:
 def test_a_probe_that_leaves_too_little_memory_is_no_failure(tmp_path: Path) -> None:
     shared = Shared(GroundTruth([], "host"))
     candidates: list[Settings] = [{"memory_gib": 2.0}, {"memory_gib": 0.25}]
-    [result] = search(tmp_path, lambda _: SystemTuner(candidates, shared), 1, megabytes=400)
+    [result] = search(tmp_path, lambda _: ProbingTuner(candidates, shared), 1, megabytes=400)
     assert result.result == 0.5 and result.settings == {"memory_gib": 2.0}
     assert result.steering["epochs_probed"] == 1
     assert len(epochs(tmp_path)) == 3  # the epoch that was killed was trained again
@@ -159,10 +165,10 @@ class Hungry:
         self.report = {"epochs_probed": 0, "known": 0}
         self.memory_gib, self.programs = 0.25, 0
 
-    def settings_for(self, outlook: Outlook) -> Settings:
+    def settings_for(self, outlook: ResourceView) -> Settings:
         return {"cores": 1, "memory_gib": self.memory_gib}
 
-    def best(self, machine: Demand) -> Settings:
+    def best(self, machine: ResourceDemand) -> Settings:
         return {"memory_gib": self.memory_gib}
 
     def epoch_ended(self, epoch: MeasuredEpoch) -> None:

@@ -14,7 +14,7 @@ from spaces import COUNTABLE, SMALL, choices, spaces, tuning
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.tuning import Kind
 from trimtab.errors import UserError
-from trimtab.tuning.space import Space, suggested
+from trimtab.tuning.space import SearchSpace, suggested
 
 
 def wrong_with(keys: Mapping[str, Any], configuration: Mapping[str, Any], kinds: set[str]) -> str:
@@ -60,7 +60,7 @@ def wrong_with(keys: Mapping[str, Any], configuration: Mapping[str, Any], kinds:
     return ""
 
 
-def drawn(space: Space, seed: int) -> dict[str, Any]:
+def drawn(space: SearchSpace, seed: int) -> dict[str, Any]:
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
     trial = study.ask()
     return space.configuration(
@@ -73,7 +73,7 @@ def drawn(space: Space, seed: int) -> dict[str, Any]:
 def test_what_is_drawn_is_a_configuration_of_the_yaml(
     keys: dict[str, Any], seed: int, kinds: set[Kind]
 ) -> None:
-    space = Space(tuning(**keys), kinds)
+    space = SearchSpace(tuning(**keys), kinds)
     configuration = drawn(space, seed)
     wrong = wrong_with(keys, configuration, set(kinds))
     assert not wrong or wrong.endswith("forbidden")
@@ -83,7 +83,7 @@ def test_what_is_drawn_is_a_configuration_of_the_yaml(
 @given(spaces(countable=True), st.sets(st.sampled_from(list(Kind)), min_size=1))
 @settings(max_examples=60)
 def test_the_list_is_all_that_is_allowed(keys: dict[str, Any], kinds: set[Kind]) -> None:
-    space = Space(tuning(**keys), kinds)
+    space = SearchSpace(tuning(**keys), kinds)
     listed = list(itertools.islice(space.listed({}), 2_000))
     assert all(not wrong_with(keys, one, set(kinds)) for one in listed)
     found = {tuple(sorted(one.items())) for one in listed}
@@ -94,7 +94,7 @@ def test_the_list_is_all_that_is_allowed(keys: dict[str, Any], kinds: set[Kind])
 
 
 def test_the_list_of_a_small_space_written_out() -> None:
-    space = Space(tuning(**COUNTABLE), list(Kind))
+    space = SearchSpace(tuning(**COUNTABLE), list(Kind))
     expected = [{"model.layers": 1, "system.cores": cores} for cores in (1, 2, 3)]
     for layers in (2, 3):
         thin = {"model.layers": layers, "model.width": "thin"}
@@ -112,7 +112,7 @@ def test_the_list_of_a_small_space_written_out() -> None:
 
 
 def test_what_is_fixed_keeps_its_value_and_what_is_not_searched_its_default() -> None:
-    space = Space(tuning(**SMALL), [Kind.SYSTEM])
+    space = SearchSpace(tuning(**SMALL), [Kind.SYSTEM])
     assert list(space.listed({})) == [{"system.cores": cores} for cores in (1, 2, 3, 4)]
     beside = {"training.batch_size": 128}
     assert list(space.listed(beside)) == [{**beside, "system.cores": n} for n in (2, 3, 4)]
@@ -133,12 +133,12 @@ def test_what_is_fixed_keeps_its_value_and_what_is_not_searched_its_default() ->
 )
 def test_a_fixed_value_that_is_none(fixed: dict[str, Any], said: str) -> None:
     with pytest.raises(UserError, match=said):
-        Space(tuning(**SMALL)).check(fixed)
+        SearchSpace(tuning(**SMALL)).check(fixed)
 
 
 def test_kinds_without_a_parameter() -> None:
     with pytest.raises(UserError, match="no parameter of the kind inference; there are: model"):
-        Space(tuning(**SMALL)).of([Kind.INFERENCE])
+        SearchSpace(tuning(**SMALL)).of([Kind.INFERENCE])
 
 
 def test_a_space_that_forbids_everything_is_refused() -> None:
@@ -157,7 +157,9 @@ def test_listing_ends_where_nearly_everything_is_forbidden() -> None:
         if first or second
     ]
     random.Random(1).shuffle(pairs)
-    space = Space(tuning(training={name: choices(0, 1, 2, 3) for name in names}, forbidden=pairs))
+    space = SearchSpace(
+        tuning(training={name: choices(0, 1, 2, 3) for name in names}, forbidden=pairs)
+    )
     assert list(space.listed({})) == [{f"training.{name}": 0 for name in names}]
 
 
@@ -170,7 +172,7 @@ def test_what_decides_is_looked_at_before_what_is_free() -> None:
         "system": {"cores": choices(1, 2)},
         "forbidden": [{"model.layers": 2, "system.cores": cores} for cores in (1, 2)],
     }
-    space = Space(tuning(**keys))
+    space = SearchSpace(tuning(**keys))
     assert list(space.listed({"model.layers": 2})) == []
     assert len(list(itertools.islice(space.listed({}), 100))) == 100
 
@@ -187,4 +189,4 @@ def test_a_search_for_what_is_allowed_ends(monkeypatch: pytest.MonkeyPatch) -> N
         "forbidden": [{"model.layers": 2, **end} for end in ends],
     }
     with pytest.raises(UserError, match="could not be listed in time"):
-        list(Space(tuning(**keys)).listed({"model.layers": 2}))
+        list(SearchSpace(tuning(**keys)).listed({"model.layers": 2}))

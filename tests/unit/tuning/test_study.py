@@ -19,7 +19,7 @@ from trimtab.errors import UserError
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.samplers import ALGORITHMS, ENOUGH, draws_at_random
 from trimtab.tuning.score import Failure
-from trimtab.tuning.space import Space
+from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.study import NothingLeftError, Study, learnt_from
 
 EVERY = list(Kind)
@@ -28,7 +28,7 @@ ONE, TWO, FOUR = Budget(1, 0.5), Budget(2, 0.5), Budget(4)
 
 def study(folder: Path, algorithm: str = "tpe", **changes: Any) -> Study:
     given = {"name": "a", "keys": SMALL, "kinds": EVERY, "seed": 7} | changes
-    space = Space(tuning(**given["keys"]))
+    space = SearchSpace(tuning(**given["keys"]))
     return Study(
         folder / "journal.log", given["name"], space, given["kinds"], algorithm, given["seed"]
     )
@@ -174,7 +174,7 @@ def test_where_nearly_all_is_forbidden_something_allowed_is_found(
 
 
 def test_a_grid_is_every_configuration_once(tmp_path: Path) -> None:
-    expected = list(Space(tuning(**COUNTABLE)).listed({}))
+    expected = list(SearchSpace(tuning(**COUNTABLE)).listed({}))
     found = []
     with pytest.raises(NothingLeftError, match=f"all {len(expected)} configurations"):
         while True:
@@ -353,7 +353,7 @@ else:
     one.note(number, "checkpoint", "x")
     print(number, flush=True)
     if mode == "holding":
-        with one._journal.turn():
+        with one._journal.lock():
             os.kill(os.getpid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -16,7 +16,7 @@ from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import TRIALS
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
-from trimtab.tuning.plan import plan_in_words
+from trimtab.tuning.plan import format_plan
 from trimtab.tuning.trials.program_digest import digest_of
 from trimtab.tuning.tune import Request, Results, tune
 
@@ -103,7 +103,7 @@ def test_a_search_in_which_everything_fails(tmp_path: Path) -> None:
 
 
 def test_the_plan_and_its_cost() -> None:
-    lines = plan_in_words(brackets_of(4, 2), Fidelity(BudgetKind.BOTH, 2, 8, 0.5))
+    lines = format_plan(brackets_of(4, 2), Fidelity(BudgetKind.BOTH, 2, 8, 0.5))
     assert lines[0] == "bracket 1: 4 to 2 epochs on 50%, 2 to 4 epochs, 1 to 8 epochs"
     assert lines[-1] == "in all as much as 52 epochs over all data"  # 12 and 16 and 24
 

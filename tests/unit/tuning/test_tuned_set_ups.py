@@ -12,7 +12,7 @@ from test_search import HOST
 
 from trimtab.config import Configurations
 from trimtab.config.groups.tuner import TunerConfig
-from trimtab.config.groups.tuning import Epochs
+from trimtab.config.groups.tuning import EpochRange
 from trimtab.config.groups.workload import Workload
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.tuning.outputs import result_in
@@ -47,7 +47,7 @@ def test_a_search_leaves_what_is_trained_and_served(tmp_path: Path) -> None:
     trains, serves = of.option("workload", "lenet5_train"), of.inference_workload("lenet5_train")
     assert serves is not None
     request = Request(
-        here(replace(trains, tuning=replace(trains.tuning, epochs=Epochs(1, 1),
+        here(replace(trains, tuning=replace(trains.tuning, epochs=EpochRange(1, 1),
                                             data_fraction=None))),
         TunerConfig("edgetune", "edgetune", parameters={"inference_configurations": 1}),
         of.option("objective", "time_by_accuracy"),

@@ -28,7 +28,7 @@ def ran(program: str, output: Path, monkeypatch: pytest.MonkeyPatch, *words: str
 
 
 def test_a_tree_is_the_papers_equations() -> None:
-    tree = dla.Tree(3, 4, 8, stride=2).eval()
+    tree = dla.AggregationTree(3, 4, 8, stride=2).eval()
     features = torch.rand(2, 4, 8, 8)
     second, first, left, right = tree.parts  # T_2, T_1, B, B
     of_second = second(features)

@@ -54,7 +54,7 @@ class ProgramHeader:
 
 
 @dataclass(frozen=True)
-class Section:
+class ElfSection:
     """One section as its header tells it (bytes, Elf64_Shdr)."""
 
     name: str

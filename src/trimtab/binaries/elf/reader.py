@@ -30,8 +30,8 @@ from trimtab.binaries.elf.headers import (
     SHT_NOBITS,
     SHT_NULL,
     SHT_STRTAB,
+    ElfSection,
     ProgramHeader,
-    Section,
 )
 from trimtab.binaries.errors import ElfError, UnreadableError
 
@@ -52,7 +52,7 @@ class Elf:
     section_header_offset: int
     section_name_index: int
     segments: list[ProgramHeader]
-    sections: list[Section]
+    sections: list[ElfSection]
     build_id: str | None
     soname: str | None
     needed: list[str]
@@ -77,7 +77,7 @@ class Elf:
             return False
         return self.is_pie or not any(s.type == PT_DYNAMIC for s in self.segments)
 
-    def section(self, name: str) -> Section | None:
+    def section(self, name: str) -> ElfSection | None:
         """Return the first section of that name, or None."""
         return next((section for section in self.sections if section.name == name), None)
 
@@ -159,7 +159,7 @@ def read_elf(path: Path) -> Elf:
         )
     ]
     _check_segments(path, segments, size)
-    sections: list[Section] = []
+    sections: list[ElfSection] = []
     if section_offset and section_count:
         if section_size != SECTION_HEADER.size:
             raise ElfError(path, f"has section headers of {section_size} bytes; expected 64")
@@ -259,7 +259,7 @@ def _check_segments(path: Path, segments: list[ProgramHeader], size: int) -> Non
 
 def _read_sections(
     path: Path, data: NDArray[np.uint8], offset: int, count: int, names: int
-) -> list[Section]:
+) -> list[ElfSection]:
     table = bytes(data[offset : offset + count * SECTION_HEADER.size])
     rows = list(SECTION_HEADER.iter_unpack(table))
     if names >= count:
@@ -275,5 +275,5 @@ def _read_sections(
     sections = []
     for row in rows:
         name = read_string(path, data, strings_start + row[0], strings_end) if names else ""
-        sections.append(Section(name, *row))
+        sections.append(ElfSection(name, *row))
     return sections

@@ -59,7 +59,7 @@ class FatbinTooLargeError(FatbinError):
     """A program would bring what is decompressed of its file above the limit."""
 
 
-class Kind(IntEnum):
+class ElementKind(IntEnum):
     """What an element holds; the value is the one in its header.
 
     LTO_IR is what `-dlto` leaves for a linker to compile (NVVM code), as cuFFT's callbacks have it.
@@ -75,7 +75,7 @@ class Kind(IntEnum):
     CONCATENATED = 256
 
 
-_KINDS = frozenset(Kind)
+_KINDS = frozenset(ElementKind)
 _MOST_READINGS = 2  # times a file's size that may be walked over in the search
 _LEAST_ELEMENT_WORK_BYTES = 256  # a header alone takes 64, and as long to read as many
 _MOST_FRAME_RATIO = 256  # the highest among NVIDIA's libraries is below 20
@@ -94,7 +94,7 @@ class Element:
     payload_bytes: int
     stored_bytes: int
     uncompressed_bytes: int
-    kind: Kind
+    kind: ElementKind
     architecture: Architecture
     compression: Compression
     flags: int
@@ -106,7 +106,7 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class FatbinRegion:
     """A fat binary: a header of 16 bytes at file offset `offset`, then its elements."""
 
     offset: int
@@ -119,7 +119,7 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class CubinFrame:
     """A zstd frame [offset, end) of the file that holds one cubin and lies in no region."""
 
     offset: int
@@ -135,8 +135,8 @@ class GpuCode:
     `problem` says why none was looked for to the end, and is empty otherwise.
     """
 
-    regions: tuple[Region, ...]
-    frames: tuple[Frame, ...]
+    regions: tuple[FatbinRegion, ...]
+    frames: tuple[CubinFrame, ...]
     problem: str = ""
 
 
@@ -148,8 +148,8 @@ def find_gpu_code(elf: Elf) -> GpuCode:
     """
     data = elf.data.data
     work, expansion = WorkLimit(_MOST_READINGS * elf.size_bytes), Expansion.of(elf.size_bytes)
-    regions: list[Region] = []
-    frames: list[Frame] = []
+    regions: list[FatbinRegion] = []
+    frames: list[CubinFrame] = []
 
     def region_end(offset: int) -> int | None:
         region = read_region(data, offset, work)
@@ -172,7 +172,7 @@ def find_gpu_code(elf: Elf) -> GpuCode:
     return GpuCode(tuple(regions), tuple(frames))
 
 
-def read_region(data: memoryview, offset: int, work: WorkLimit) -> Region | None:
+def read_region(data: memoryview, offset: int, work: WorkLimit) -> FatbinRegion | None:
     """Return the region at `offset` of a file's bytes, or None where its parts do not add up.
 
     Raises TooMuchWorkError past the limit `work`.
@@ -192,7 +192,7 @@ def read_region(data: memoryview, offset: int, work: WorkLimit) -> Region | None
         work.spend(max(element.end - position, _LEAST_ELEMENT_WORK_BYTES))
         elements.append(element)
         position = element.end
-    return Region(offset, tuple(elements))
+    return FatbinRegion(offset, tuple(elements))
 
 
 def _read_element(data: memoryview, offset: int, end: int) -> Element | None:
@@ -218,7 +218,7 @@ def _read_element(data: memoryview, offset: int, end: int) -> Element | None:
         payload_bytes=payload_bytes,
         stored_bytes=stored_bytes,
         uncompressed_bytes=stored_bytes if compression == "none" else uncompressed_bytes,
-        kind=Kind(kind) if kind in _KINDS else Kind.OTHER,
+        kind=ElementKind(kind) if kind in _KINDS else ElementKind.OTHER,
         architecture=Architecture(number, variant),
         compression=compression,
         flags=flags,
@@ -227,7 +227,7 @@ def _read_element(data: memoryview, offset: int, end: int) -> Element | None:
 
 def _read_frame(
     data: memoryview, offset: int, work: WorkLimit, expansion: Expansion
-) -> Frame | None:
+) -> CubinFrame | None:
     """Return the zstd frame at `offset` if it holds a cubin of a declared size, else None."""
     try:
         walked = walk_zstd(data, offset, work)
@@ -239,11 +239,11 @@ def _read_frame(
         cubin = read_cubin(decompress_zstd(bytes(data[offset : walked.end]), size, expansion))
     except (CompressionError, CubinError):
         return None
-    return Frame(offset, walked.end, size, cubin.architecture)
+    return CubinFrame(offset, walked.end, size, cubin.architecture)
 
 
 def cubin_bytes(
-    data: NDArray[np.uint8], piece: Element | Frame, expansion: Expansion | None = None
+    data: NDArray[np.uint8], piece: Element | CubinFrame, expansion: Expansion | None = None
 ) -> bytes:
     """Return the program of an element or frame, decompressed: a cubin, PTX text or LTO-IR.
 
@@ -251,7 +251,7 @@ def cubin_bytes(
     where it does not decompress to the size that its header declares and for LTO-IR that only
     NVIDIA's linker can read, and FatbinTooLargeError where it becomes too much.
     """
-    if isinstance(piece, Frame):
+    if isinstance(piece, CubinFrame):
         stored = data[piece.offset : piece.end].tobytes()
         compression: Compression = "zstd"
     else:

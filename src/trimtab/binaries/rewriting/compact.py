@@ -16,7 +16,7 @@ from trimtab.binaries.rewriting.regions import Patch, apply_patches
 from trimtab.binaries.rewriting.section_headers import split_sections, without_symbols
 from trimtab.binaries.rewriting.spans import REMOVED_CODE, Spans
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 
 Mode = Literal["zero", "punch", "compact"]
 
@@ -71,7 +71,7 @@ def rewrite(
     if destination.exists() and destination.samefile(elf.path):
         raise UserError(f"{destination}: the result would overwrite its source; give another path")
     permissions = elf.path.stat().st_mode & 0o777
-    with whole_file(destination, permissions) as temporary, temporary.open("wb") as file:
+    with atomic_write(destination, permissions) as temporary, temporary.open("wb") as file:
         if mode == "compact" and spans.removed_bytes:
             holes = _write_compact(source, file, minimum_hole_bytes)
         else:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from trimtab.binaries.gpu.fatbin import GpuCode, Region
+from trimtab.binaries.gpu.fatbin import FatbinRegion, GpuCode
 from trimtab.binaries.rewriting.regions import RewrittenGpuCode
 from trimtab.binaries.rewriting.spans import GPU_REMOVED, Canvas, SpanReason, Spans
 
@@ -36,7 +36,7 @@ def with_gpu_code(
 
 
 def _rows(
-    region: Region,
+    region: FatbinRegion,
     free_start: int,
     reasons: Mapping[int, SpanReason],
     placed: Mapping[int, int],

@@ -23,7 +23,7 @@ _UNMAPPED_ALIGNMENT = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class CompactLayout:
     """The runs of bytes that a compacted file keeps: int64 arrays of shape (n,), by source offset.
 
     Run i is [start[i], end[i]) of the source and begins at `destination[i]`. `table` is the run
@@ -64,7 +64,7 @@ class Layout:
         return kept
 
 
-def plan_layout(elf: Elf, spans: Spans, minimum_hole_bytes: int) -> Layout:
+def plan_layout(elf: Elf, spans: Spans, minimum_hole_bytes: int) -> CompactLayout:
     """Decide which pages leave and where the others go, keeping offsets congruent to addresses.
 
     Only runs of at least `minimum_hole_bytes` leave segments, the largest 2,000 at most. The first
@@ -117,7 +117,7 @@ def _place(
     table_start: int,
     holes: int,
     zeros: list[tuple[int, int]],
-) -> Layout:
+) -> CompactLayout:
     starts = np.array([run[0] for run in runs], np.int64)
     destination, cursor = np.zeros_like(starts), 0
     # The table comes last: tools read the sections around its address as one piece of the file.
@@ -126,7 +126,7 @@ def _place(
         cursor += (start - cursor) % alignment
         destination[index] = cursor
         cursor += min(end, size_bytes) - start
-    return Layout(
+    return CompactLayout(
         starts,
         np.minimum(np.array([run[1] for run in runs], np.int64), size_bytes),
         destination,

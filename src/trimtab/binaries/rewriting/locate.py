@@ -16,7 +16,7 @@ from trimtab.binaries.elf.headers import (
     SHT_NOBITS,
     SHT_STRTAB,
     SHT_SYMTAB,
-    Section,
+    ElfSection,
 )
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans, joined
@@ -94,7 +94,7 @@ def left_as_it_is(elf: Elf, why: str) -> Spans:
     return Spans(whole.end, whole.reason, elf.build_id, f"it is left as it is: {why}")
 
 
-def is_symbols(elf: Elf, section: Section) -> bool:
+def is_symbols(elf: Elf, section: ElfSection) -> bool:
     """Whether a section is there for debuggers and linkers only: what `strip` removes."""
     if section.flags & SHF_ALLOC or section.type == SHT_NOBITS:
         return False
@@ -130,7 +130,7 @@ def _keep_what_is_not_zero(elf: Elf, canvas: Canvas) -> None:
 
 
 def _within_sections(
-    elf: Elf, functions: Functions, used: NDArray[np.bool_], code: list[Section]
+    elf: Elf, functions: Functions, used: NDArray[np.bool_], code: list[ElfSection]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
     """Return start, end (file offsets) and mark of the functions wholly within one section."""
     address = functions.start.astype(np.int64)

@@ -14,11 +14,11 @@ from trimtab.binaries.elf.headers import (
     ProgramHeader,
 )
 from trimtab.binaries.elf.reader import Elf, read_elf
-from trimtab.binaries.rewriting.layout import Layout
+from trimtab.binaries.rewriting.layout import CompactLayout
 from trimtab.errors import TrimtabError
 
 
-def split_segments(elf: Elf, layout: Layout) -> list[ProgramHeader]:
+def split_segments(elf: Elf, layout: CompactLayout) -> list[ProgramHeader]:
     """Return the program headers that map what `layout` keeps at the addresses it had.
 
     Holes stay unmapped, so that whoever calls or reads there faults; where data of a library left
@@ -56,7 +56,7 @@ def unmap_headers(path: Path) -> None:
                 file.write(replace(segment, type=PT_NULL).pack())
 
 
-def _pieces(load: ProgramHeader, layout: Layout) -> list[ProgramHeader]:
+def _pieces(load: ProgramHeader, layout: CompactLayout) -> list[ProgramHeader]:
     """Return the parts of one PT_LOAD, but for the pages that the table took over."""
     pieces = []
     parts = layout.pieces(load.offset, load.end) or [(load.offset, load.offset)]
@@ -84,7 +84,7 @@ def _pieces(load: ProgramHeader, layout: Layout) -> list[ProgramHeader]:
     return pieces
 
 
-def _zeros(load: ProgramHeader, layout: Layout) -> list[ProgramHeader]:
+def _zeros(load: ProgramHeader, layout: CompactLayout) -> list[ProgramHeader]:
     """Return segments of zeros where data left this PT_LOAD."""
     zeros = []
     for start, end in layout.zeros:
@@ -119,7 +119,9 @@ def _with_largest_alignment(elf: Elf, loads: list[ProgramHeader]) -> list[Progra
     return [replace(first, alignment=largest), *loads[1:]]
 
 
-def _with_table(elf: Elf, layout: Layout, headers: list[ProgramHeader]) -> list[ProgramHeader]:
+def _with_table(
+    elf: Elf, layout: CompactLayout, headers: list[ProgramHeader]
+) -> list[ProgramHeader]:
     """Add the segment that maps the table and let PT_PHDR point to it."""
     start = int(layout.start[layout.table])
     owner = next(load for load in elf.loads if load.offset <= start < load.end)

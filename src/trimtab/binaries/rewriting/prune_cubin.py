@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trimtab.binaries.gpu.compression import Expansion
 from trimtab.binaries.gpu.cubin import Cubin, read_cubin
 from trimtab.binaries.gpu.cubin_reach import reachable_sections
-from trimtab.binaries.gpu.fatbin import Compression, Element, Kind, cubin_bytes
+from trimtab.binaries.gpu.fatbin import Compression, Element, ElementKind, cubin_bytes
 from trimtab.zstd import zstd
 
 # The level at which fatbinary compresses: its frames have the very lengths that this one gives.
@@ -45,7 +45,7 @@ def prune_element(
     element is not compressed or becomes no smaller. Raises FatbinError or CubinError where it is
     damaged, or more than `expansion` leaves.
     """
-    if element.compression == "none" or element.kind is not Kind.ELF:
+    if element.compression == "none" or element.kind is not ElementKind.ELF:
         return None
     cubin = read_cubin(cubin_bytes(data, element, expansion))
     kept = reachable_sections(cubin, set(used) & cubin.kernel_sections.keys())

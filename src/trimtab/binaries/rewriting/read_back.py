@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.elf import dynamic_section as dt
 from trimtab.binaries.elf.dynamic_section import ENTRY, read_dynamic_section
+from trimtab.binaries.elf.format_rules import check_format
 from trimtab.binaries.elf.headers import (
     HEADER,
     PAGE_BYTES,
@@ -32,7 +33,6 @@ from trimtab.binaries.elf.headers import (
     SHT_NULL,
     ProgramHeader,
 )
-from trimtab.binaries.elf.promises import check_promises
 from trimtab.binaries.elf.reader import Elf, read_elf, read_loaded
 from trimtab.binaries.errors import ElfError
 from trimtab.binaries.rewriting.regions import Patch, apply_patches
@@ -55,7 +55,7 @@ def read_back(
 ) -> None:
     """Check the library at `path`, which `rewrite` made of `source` by `spans` and `patches`.
 
-    `companion` is the name that `add_companion` gave it, if it did. Raises WrittenWronglyError,
+    `companion` is the name that `add_dt_auxiliary` gave it, if it did. Raises WrittenWronglyError,
     which names the library and the promise that is broken; the file is removed then.
     """
     try:
@@ -63,7 +63,7 @@ def read_back(
             _check_copy(read_loaded(path)[0], source, patches)
             return
         slim = read_elf(path)
-        check_promises(slim, whole=False)
+        check_format(slim, whole=False)
         _check_header(slim, source)
         _check_segments(slim, source)
         meant = _meant(slim, source, companion)

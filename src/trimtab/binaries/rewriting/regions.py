@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.gpu.fatbin import REGION_HEADER_BYTES, GpuCode, Region
+from trimtab.binaries.gpu.fatbin import REGION_HEADER_BYTES, FatbinRegion, GpuCode
 
 _SIZE_FIELD = struct.Struct("<Q")  # of a region's header: its bytes without the header
 _SIZE_FIELD_OFFSET = 8
@@ -120,7 +120,7 @@ def rewrite_regions(
 
 def _rewrite(
     data: NDArray[np.uint8],
-    region: Region,
+    region: FatbinRegion,
     kept: Collection[int],
     replacements: Mapping[int, bytes],
     patches: list[Patch],
@@ -148,6 +148,6 @@ def _rewrite(
     return end
 
 
-def _size_patch(region: Region, end: int) -> Patch:
+def _size_patch(region: FatbinRegion, end: int) -> Patch:
     size = _SIZE_FIELD.pack(end - region.offset - REGION_HEADER_BYTES)
     return Patch(region.offset + _SIZE_FIELD_OFFSET, np.frombuffer(size, np.uint8))

@@ -8,17 +8,17 @@ from trimtab.binaries.elf.headers import (
     SHF_ALLOC,
     SHT_NOBITS,
     SHT_NULL,
-    Section,
+    ElfSection,
 )
 from trimtab.binaries.elf.reader import Elf
-from trimtab.binaries.rewriting.layout import Layout
+from trimtab.binaries.rewriting.layout import CompactLayout
 from trimtab.binaries.rewriting.locate import is_symbols
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
 
-_GONE = Section("", 0, SHT_NULL, 0, 0, 0, 0, 0, 0, 0, 0)
+_GONE = ElfSection("", 0, SHT_NULL, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
-def without_symbols(elf: Elf, spans: Spans) -> list[Section]:
+def without_symbols(elf: Elf, spans: Spans) -> list[ElfSection]:
     """Return the sections at their indexes, with an unused entry for each that was removed.
 
     The index of a section is part of symbols and other headers, so that none may change.
@@ -28,7 +28,7 @@ def without_symbols(elf: Elf, spans: Spans) -> list[Section]:
     return [_GONE if is_symbols(elf, section) else section for section in elf.sections]
 
 
-def split_sections(sections: list[Section], layout: Layout) -> list[Section]:
+def split_sections(sections: list[ElfSection], layout: CompactLayout) -> list[ElfSection]:
     """Return headers that describe bytes which are in the compacted file.
 
     A section with holes keeps its index for its first piece, and its other pieces follow behind
@@ -56,7 +56,7 @@ def split_sections(sections: list[Section], layout: Layout) -> list[Section]:
     return result + appended
 
 
-def _parts(section: Section, layout: Layout) -> list[tuple[int, int]]:
+def _parts(section: ElfSection, layout: CompactLayout) -> list[tuple[int, int]]:
     parts = layout.pieces(section.offset, section.end)
     if not section.flags & SHF_ALLOC:
         # Kept whole: it may lie over the boundary of two runs, which then follow each other.
@@ -65,7 +65,7 @@ def _parts(section: Section, layout: Layout) -> list[tuple[int, int]]:
     return [part for part in parts if part[0] != table]
 
 
-def _piece(section: Section, start: int, end: int, layout: Layout) -> Section:
+def _piece(section: ElfSection, start: int, end: int, layout: CompactLayout) -> ElfSection:
     whole = (start, end) == (section.offset, section.end)
     return replace(
         section,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf.functions import Functions
-from trimtab.binaries.elf.headers import SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, Section
+from trimtab.binaries.elf.headers import SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, ElfSection
 from trimtab.binaries.elf.imports import imported_names
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.elf.tables import RELOCATION, SYMBOL, symbol_name, table_rows
@@ -103,7 +103,7 @@ def exported_data(elf: Elf) -> list[tuple[int, int]]:
     return sorted(data)
 
 
-def section_at(elf: Elf, address: int) -> Section | None:
+def section_at(elf: Elf, address: int) -> ElfSection | None:
     """Return the section that is at a virtual address, or None."""
     return next(
         (s for s in elf.sections if s.address and s.address <= address < s.address + s.size), None

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.binaries.elf.format_rules import check_format
 from trimtab.binaries.elf.headers import (
     GPU_SECTIONS,
     PAGE_BYTES,
@@ -18,9 +19,8 @@ from trimtab.binaries.elf.headers import (
     SHF_ALLOC,
     SHF_EXECINSTR,
     SHT_NOBITS,
-    Section,
+    ElfSection,
 )
-from trimtab.binaries.elf.promises import check_promises
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.locate import headers_of
 from trimtab.binaries.rewriting.spans import REMOVED_DATA, Canvas, SpanReason, Spans, joined
@@ -66,7 +66,7 @@ def with_read(spans: Spans, offsets: NDArray[np.int64]) -> Spans:
     return replace(spans, end=canvas.end, reason=canvas.reason)
 
 
-def may_leave(elf: Elf, sections: Collection[Section]) -> Intervals:
+def may_leave(elf: Elf, sections: Collection[ElfSection]) -> Intervals:
     """Return which bytes of `sections` may leave: disjoint file intervals, ascending.
 
     They lie on whole pages of one read-only segment, in no other section, and are nothing that is
@@ -77,7 +77,7 @@ def may_leave(elf: Elf, sections: Collection[Section]) -> Intervals:
     _paint(canvas, [(s.offset, s.end) for s in sections], SpanReason.UNREAD_DATA)
     others = [s for s in elf.sections if s.type != SHT_NOBITS and id(s) not in chosen]
     _paint(canvas, [(s.offset, s.end) for s in others], SpanReason.DATA)
-    _paint(canvas, [(start, end) for start, end, _ in check_promises(elf)], SpanReason.DATA)
+    _paint(canvas, [(start, end) for start, end, _ in check_format(elf)], SpanReason.DATA)
     _paint(canvas, headers_of(elf), SpanReason.DATA)
     pages = Canvas.of(elf.size_bytes, SpanReason.DATA)
     read_only = [load for load in elf.loads if not load.flags & PF_W]
@@ -94,7 +94,7 @@ def may_leave(elf: Elf, sections: Collection[Section]) -> Intervals:
     return start[leaves], canvas.end[leaves]
 
 
-def _is_constant(section: Section) -> bool:
+def _is_constant(section: ElfSection) -> bool:
     """Whether a section holds plain data that nobody writes to."""
     varied = SHF_WRITE | SHF_EXECINSTR | SHF_TLS
     plain = section.type == _SHT_PROGBITS and section.flags & SHF_ALLOC

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from trimtab.characterization.carried import Floats
+    from trimtab.characterization.packaged_data_sets import Floats
 
 Weights = dict[str, np.ndarray[Any, Any]]
 

@@ -36,10 +36,10 @@ from trimtab.cli.image.partition import partition
 from trimtab.cli.image.share import share
 from trimtab.cli.image.start import start
 from trimtab.cli.image.tables import large_files_table, removed_table, sides_table
+from trimtab.cli.output.command_group import CommandGroup
+from trimtab.cli.output.console import speaker
+from trimtab.cli.output.progress_lines import LIBRARIES
 from trimtab.cli.result_lines import say_result
-from trimtab.cli.speaking.lines import LIBRARIES
-from trimtab.cli.speaking.speaker import speaker
-from trimtab.cli.speaking.verbs import Verbs
 from trimtab.cli.steps import (
     WORKSPACE,
     WorkspaceOption,
@@ -49,8 +49,8 @@ from trimtab.cli.steps import (
     traced,
 )
 from trimtab.cli.summary import (
-    beside_the_entrypoint_in_words,
-    unserved_in_words,
+    format_other_programs,
+    format_unserved,
 )
 from trimtab.config.groups.debloat import (
     Compression,
@@ -73,7 +73,7 @@ from trimtab.debloating.targets.image import SLIM_IMAGE, SLIM_SIF, STORE
 from trimtab.errors import UserError
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.images.archives.image import Image
-from trimtab.images.engine import Engine, EngineError
+from trimtab.images.engine import ContainerEngine, EngineError
 from trimtab.images.folders import image_of_folder, is_root_folder
 from trimtab.images.sif.container import Sif, is_sif
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
@@ -81,7 +81,7 @@ from trimtab.profiling.runs.root import INIT
 from trimtab.progress import telling
 from trimtab.records.usage import Usage
 
-image = Verbs(
+image = CommandGroup(
     help="Container images: make them slim, compare two, have several share a layer, or partition"
     " one.",
     no_args_is_help=True,
@@ -190,10 +190,10 @@ def slim(
     say_result(folder, settling)
     unserved = unserved_programs(root_tree(original.root), [Usage.read(folder / "usage.json")])
     if unserved:
-        speaker.notes.print(unserved_in_words(unserved), soft_wrap=True)
+        speaker.notes.print(format_unserved(unserved), soft_wrap=True)
     speaker.path(folder / SLIM_IMAGE)
     if (folder / "env" / INIT).is_file():
-        speaker.notes.print(beside_the_entrypoint_in_words(bool(unserved)), soft_wrap=True)
+        speaker.notes.print(format_other_programs(bool(unserved)), soft_wrap=True)
     if is_sif(original.image.path):
         speaker.path(folder / SLIM_SIF)
         if Sif.open(original.image.path).is_signed:
@@ -209,7 +209,7 @@ def slim(
 
 def _load(archive: Path, compression: Compression) -> None:
     try:
-        with Engine.connect() as engine:
+        with ContainerEngine.connect() as engine:
             engine.load(archive)
     except EngineError as error:
         reads = "" if compression == Compression.GZIP else " (Docker reads zstd from version 23 on)"

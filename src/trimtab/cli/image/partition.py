@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.output.console import speaker
 from trimtab.debloating.several_images.partition import partition as partition_image
-from trimtab.errors import visible
-from trimtab.locks import writing_in
+from trimtab.errors import escape_control_characters
+from trimtab.locks import folder_lock
 
 
 def partition(
@@ -24,15 +24,21 @@ def partition(
 
     Each is without the others, and what only these need. No program is run.
     """
-    with writing_in(output), speaker.step("writing an image for each program") as status:
+    with folder_lock(output), speaker.step("writing an image for each program") as status:
         written = partition_image(
             workspace,
             output,
-            lambda path, done, total: status.update(f"{done + 1} of {total}: {visible(path)}"),
+            lambda path, done, total: status.update(
+                f"{done + 1} of {total}: {escape_control_characters(path)}"
+            ),
         )
     table = Table("program", "image", "MB")
     for program, archive in written.items():
-        table.add_row(visible(program), archive.parent.name, f"{archive.stat().st_size / 1e6:,.1f}")
+        table.add_row(
+            escape_control_characters(program),
+            archive.parent.name,
+            f"{archive.stat().st_size / 1e6:,.1f}",
+        )
     speaker.answer(table)
     for archive in written.values():
         speaker.path(archive)

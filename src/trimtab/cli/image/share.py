@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.output.console import speaker
 from trimtab.debloating.several_images.fleet import members_of, slim_together
 from trimtab.debloating.several_images.fleet_weights import fleet_of
-from trimtab.errors import visible
-from trimtab.locks import writing_in
-from trimtab.records.images.fleet import Fleet, Layers
+from trimtab.errors import escape_control_characters
+from trimtab.locks import folder_lock
+from trimtab.records.images.fleet import Fleet, LayerTotals
 
 FLEET = "fleet.json"  # beside the images
 
@@ -31,7 +31,7 @@ def share(
     images that are written have that as one layer, which engines and registries have once. What
     all of them pull and store, before and after, is in fleet.json.
     """
-    with writing_in(output), speaker.step("making the images slim together") as status:
+    with folder_lock(output), speaker.step("making the images slim together") as status:
         members = members_of(workspaces, output)
         archives = slim_together(members, output, status.update)
         status.update("weighing what a fleet of them pulls and stores")
@@ -47,12 +47,14 @@ def _table(fleet: Fleet) -> Table:
     table = Table("MB pulled (zstd) and stored", "before", "slim, each alone", "slim, sharing")
     states = fleet.before, fleet.alone, fleet.sharing
     for name in fleet.before.images:
-        table.add_row(visible(name), *(_words(state.images[name]) for state in states))
+        table.add_row(
+            escape_control_characters(name), *(_words(state.images[name]) for state in states)
+        )
     table.add_section()
     table.add_row("all of them on one host", *(_words(state.all) for state in states))
     table.add_row("of it in layers of all", *(_words(state.common) for state in states))
     return table
 
 
-def _words(layers: Layers) -> str:
+def _words(layers: LayerTotals) -> str:
     return f"{layers.pulled_bytes / 1e6:,.1f} / {layers.stored_bytes / 1e6:,.1f}"

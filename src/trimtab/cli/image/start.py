@@ -7,7 +7,7 @@ import typer
 
 from trimtab.cli import program_options as given
 from trimtab.cli.image.start_tables import left_table, steps_table
-from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.output.console import speaker
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.workload import Marks, TargetConfig
 from trimtab.config.validate import checked

@@ -5,7 +5,7 @@ from statistics import median
 
 from rich.table import Table
 
-from trimtab.errors import visible
+from trimtab.errors import escape_control_characters
 from trimtab.records.images.cold_start import ColdRound, ColdSide, ColdStart
 
 _MOST_PACKAGES = 15
@@ -69,7 +69,7 @@ def left_table(measured: ColdStart) -> Table:
             if package.import_s >= _SHORT_S:
                 unused = ", never called" if package.called is False else ""
                 table.add_row(
-                    f"import {visible(package.name)} ({package.modules}){unused}",
+                    f"import {escape_control_characters(package.name)} ({package.modules}){unused}",
                     f"{before_s[package.name]:.3f} s" if package.name in before_s else "",
                     f"{package.import_s:.3f} s",
                 )

@@ -6,14 +6,14 @@ from rich.table import Table
 from rich.text import Text
 
 from trimtab.debloating.files.kinds_of_files import FileKind
-from trimtab.debloating.images.comparing import Compared, Side
+from trimtab.debloating.images.comparing import Compared, ComparedImage
 from trimtab.debloating.images.exposure.gadgets import (
     KINDS,
     PRACTICAL,
     PRACTICAL_WITH_ASLR,
     TURING_COMPLETE,
 )
-from trimtab.errors import visible
+from trimtab.errors import escape_control_characters
 from trimtab.records.images.comparison import Step
 from trimtab.records.tables import LARGE_FILE_BYTES
 
@@ -25,7 +25,7 @@ _CLASSES = (
     ("practical with ASLR", PRACTICAL_WITH_ASLR, "practical_with_aslr"),
     ("Turing-complete", TURING_COMPLETE, "turing_complete"),
 )
-_PATHS: dict[str, Callable[[Side], Sequence[str]]] = {
+_PATHS: dict[str, Callable[[ComparedImage], Sequence[str]]] = {
     "setuid and the like": lambda side: side.surface.setuid,
     "shells": lambda side: side.surface.shells,
     "interpreters": lambda side: side.surface.interpreters,
@@ -57,7 +57,7 @@ def sides_table(compared: Compared) -> Table:
         paths = [listed(side) for side in sides]
         _add_number(table, words, [len(each) for each in paths])
         if 0 < len(paths[1]) <= _MOST_SHOWN:
-            table.add_row(Text(f"  left: {visible(' '.join(paths[1]))}", "dim"))
+            table.add_row(Text(f"  left: {escape_control_characters(' '.join(paths[1]))}", "dim"))
     _add_gadgets(table, sides)
     _add_vulnerabilities(table, sides)
     return table
@@ -78,7 +78,9 @@ def removed_table(compared: Compared) -> Table:
     ):
         rows = list(totals.items())
         for name, (number, size_bytes) in rows[:_LARGEST]:
-            table.add_row(visible(str(name) or of_none), f"{number:,}", _mb(size_bytes))
+            table.add_row(
+                escape_control_characters(str(name) or of_none), f"{number:,}", _mb(size_bytes)
+            )
         if rest := rows[_LARGEST:]:
             number, size_bytes = (sum(part) for part in zip(*dict(rest).values(), strict=True))
             table.add_row(f"{len(rest)} smaller", f"{number:,}", _mb(size_bytes))
@@ -97,7 +99,11 @@ def large_files_table(compared: Compared) -> Table | None:
         return None
     table = Table("above 10 MB", "MB", "package")
     for file in sorted(large, key=lambda file: -file.size_bytes):
-        table.add_row(visible(file.path), _mb(file.size_bytes), visible(file.package))
+        table.add_row(
+            escape_control_characters(file.path),
+            _mb(file.size_bytes),
+            escape_control_characters(file.package),
+        )
     table.add_section()
     libraries = [file for file in large if file.kind is FileKind.SHARED_LIBRARY]
     for words, files in (("all of these", large), ("shared libraries", libraries)):
@@ -105,7 +111,7 @@ def large_files_table(compared: Compared) -> Table | None:
     return table
 
 
-def _add_gadgets(table: Table, sides: tuple[Side, Side]) -> None:
+def _add_gadgets(table: Table, sides: tuple[ComparedImage, ComparedImage]) -> None:
     before, after = (side.gadgets for side in sides)
     if before is None or after is None:
         return
@@ -124,7 +130,7 @@ def _add_gadgets(table: Table, sides: tuple[Side, Side]) -> None:
                 [sum(it.is_sufficient for it in of_side) for of_side in files])  # fmt: skip
 
 
-def _add_vulnerabilities(table: Table, sides: tuple[Side, Side]) -> None:
+def _add_vulnerabilities(table: Table, sides: tuple[ComparedImage, ComparedImage]) -> None:
     before, after = (side.vulnerabilities for side in sides)
     if before is None or after is None:
         return
@@ -140,7 +146,10 @@ def _add_seconds(table: Table, words: str, seconds: list[float]) -> None:
 
 
 def _add_bytes(
-    table: Table, words: str, sides: tuple[Side, Side], size: Callable[[Side], int]
+    table: Table,
+    words: str,
+    sides: tuple[ComparedImage, ComparedImage],
+    size: Callable[[ComparedImage], int],
 ) -> None:
     before, after = map(size, sides)
     table.add_row(words, f"{_mb(before)} MB", f"{_mb(after)} MB", _less(before, after))

@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 
 from trimtab.cli import program_options as given
+from trimtab.cli.output.console import speaker
 from trimtab.cli.project.files import dvc, experiment, parameters, shared, workload_file
-from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.workspace import find_interpreter, find_program, no_such_program
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.errors import UserError
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 
 _NO_PROGRAM = "give the program after --, or --image"
 
@@ -68,7 +68,7 @@ def new(
     for file, text in files.items():
         path = folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(text)
     speaker.notes.print(
         f"look at {folder}/conf/workload/{name}.yaml, then: cd {shlex.quote(str(folder))} &&"

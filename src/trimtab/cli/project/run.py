@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.output.console import speaker
 from trimtab.errors import UserError
 from trimtab.installation import how_to_add
 

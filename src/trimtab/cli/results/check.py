@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from trimtab.cli.results.environment_table import environment_table, suggestions_in_words
+from trimtab.cli.output.console import speaker
+from trimtab.cli.results.environment_table import environment_table, format_suggestions
 from trimtab.cli.single_steps.forgetting import say_what_came_back
-from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.steps import WORKSPACE
 from trimtab.debloating.original_identity import problem_of_original
-from trimtab.errors import UserError, visible
+from trimtab.errors import UserError, escape_control_characters
 from trimtab.evaluation.outcome.document import EnvironmentOutcome, Outcome, mb
 from trimtab.evaluation.outcome.read import outcome_in
 
@@ -116,6 +116,8 @@ def _tell(outcomes: list[Outcome], problems: list[str]) -> None:
     for outcome in shown:
         for environment in outcome.environments:
             speaker.answer(environment.sentence, environment_table(environment))
-            speaker.answer(*suggestions_in_words(environment))
+            speaker.answer(*format_suggestions(environment))
     for problem in problems:
-        speaker.problems.print(Text("failed:", "bold red"), visible(problem), soft_wrap=True)
+        speaker.problems.print(
+            Text("failed:", "bold red"), escape_control_characters(problem), soft_wrap=True
+        )

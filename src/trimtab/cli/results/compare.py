@@ -9,18 +9,18 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from trimtab.cli.speaking.speaker import speaker
-from trimtab.errors import UserError, visible
+from trimtab.cli.output.console import speaker
+from trimtab.errors import UserError, escape_control_characters
 from trimtab.evaluation.outcome.document import EnvironmentOutcome
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.evaluation.report.tables import UNKNOWN
-from trimtab.files import parse_json, whole_file
+from trimtab.files import atomic_write, parse_json
 
 _SPREAD = ("_low_pct", "_high_pct")
 
 
 @dataclass(frozen=True)
-class Difference:
+class FigureDifference:
     """A figure in both results; None where one has it not.
 
     `clear` is false where it has a range of pairs in both, and the two overlap.
@@ -70,7 +70,12 @@ def compare(
     for column in table.columns[1:]:
         column.justify = "right"
     for each in shown:
-        table.add_row(visible(each.figure), _shown(each.first), _shown(each.second), _said(each))
+        table.add_row(
+            escape_control_characters(each.figure),
+            _shown(each.first),
+            _shown(each.second),
+            _said(each),
+        )
     hidden = len(found) - len(shown)
     if hidden and not speaker.quiet:
         table.caption = f"{hidden:,} figures are equal: --all shows them"
@@ -78,16 +83,22 @@ def compare(
 
 
 def _write_page(
-    path: Path, folders: tuple[Path, Path], shown: Sequence[Difference], equal: int
+    path: Path, folders: tuple[Path, Path], shown: Sequence[FigureDifference], equal: int
 ) -> None:
-    from trimtab.evaluation.outcome.comparison_page import Line, Side, comparison_page
+    from trimtab.evaluation.outcome.comparison_page import (
+        ComparisonRow,
+        ComparisonSide,
+        comparison_page,
+    )
 
     first, second = (
-        Side(str(folder), [] if _has_metrics_only(folder) else outcome_in(folder).environments)
+        ComparisonSide(
+            str(folder), [] if _has_metrics_only(folder) else outcome_in(folder).environments
+        )
         for folder in folders
     )
     lines = [
-        Line(
+        ComparisonRow(
             each.figure,
             each.first,
             each.second,
@@ -96,12 +107,12 @@ def _write_page(
         )
         for each in shown
     ]
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(comparison_page((first, second), lines, equal))
     speaker.notes.print(f"page: {path}", soft_wrap=True)
 
 
-def _to_sort_by(each: Difference) -> float | None:
+def _to_sort_by(each: FigureDifference) -> float | None:
     """Return the difference as it is shown: in points where the figures are per cent."""
     if not each.clear or each.first is None or each.second is None:
         return None
@@ -151,14 +162,14 @@ def _flat(found: Any, name: str = "") -> dict[str, float]:
     return {name: found} if is_number else {}
 
 
-def differences(first: Mapping[str, float], second: Mapping[str, float]) -> list[Difference]:
+def differences(first: Mapping[str, float], second: Mapping[str, float]) -> list[FigureDifference]:
     """Return every figure of both, in their order; ends of ranges are told by their middles."""
     found = []
     for name in dict.fromkeys([*first, *second]):
         middle = next((name.replace(end, "_pct") for end in _SPREAD if name.endswith(end)), None)
         if middle is None or not (middle in first or middle in second):
             clear = not _overlap(_range(first, name), _range(second, name))
-            found.append(Difference(name, first.get(name), second.get(name), clear))
+            found.append(FigureDifference(name, first.get(name), second.get(name), clear))
     if not found:
         raise UserError("neither result has a figure: expected a metrics.json or an environment")
     return found
@@ -182,7 +193,7 @@ def _shown(value: float | None) -> str:
     return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.4g}"
 
 
-def _said(each: Difference) -> Text:
+def _said(each: FigureDifference) -> Text:
     if each.first is None or each.second is None:
         return Text("only in " + ("B" if each.first is None else "A"), "dim")
     if not each.clear:
@@ -194,5 +205,5 @@ def _said(each: Difference) -> Text:
     return Text(f"{each.difference_pct:+,.1f} %", "bold" if round(each.difference_pct, 1) else "")
 
 
-def _is_share(each: Difference) -> bool:
+def _is_share(each: FigureDifference) -> bool:
     return each.figure.endswith(("_pct", "_percent"))

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from trimtab.errors import visible
-from trimtab.evaluation.outcome.document import Change, EnvironmentOutcome, mb
+from trimtab.errors import escape_control_characters
+from trimtab.evaluation.outcome.document import BytesBeforeAfter, EnvironmentOutcome, mb
 
 
 def environment_table(environment: EnvironmentOutcome) -> Table:
@@ -22,19 +22,21 @@ def environment_table(environment: EnvironmentOutcome) -> Table:
     table.add_section()
     for part in environment.parts:
         number = "" if part.files is None else f"{part.files:,} "
-        table.add_row(visible(f"{number}{part.name}"), *change_cells(part))
+        table.add_row(escape_control_characters(f"{number}{part.name}"), *change_cells(part))
     return table
 
 
-def suggestions_in_words(environment: EnvironmentOutcome) -> Iterator[str]:
+def format_suggestions(environment: EnvironmentOutcome) -> Iterator[str]:
     """Yield what would bring more, with the option as the command line has it."""
     for more in environment.more:
         option = f", with --{more.option.replace(': ', ' ')}" if more.option else ""
         at_most = mb(more.at_most_bytes)
-        yield visible(f"would bring more: {more.what}: at most {at_most} MB more{option}")
+        yield escape_control_characters(
+            f"would bring more: {more.what}: at most {at_most} MB more{option}"
+        )
 
 
-def change_cells(change: Change) -> tuple[str, str, str]:
+def change_cells(change: BytesBeforeAfter) -> tuple[str, str, str]:
     """Return the cells before, after and less."""
     less = "" if change.less_pct is None else f"{change.less_pct:.1f} %"
     return _mb(change.before_bytes), _mb(change.after_bytes), less

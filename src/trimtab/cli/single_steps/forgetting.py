@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.output.console import speaker
 from trimtab.cli.unfinished import check_finished
 from trimtab.debloating.files.forgetting import forget_brought_back
 from trimtab.errors import UserError

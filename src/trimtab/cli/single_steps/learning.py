@@ -22,11 +22,11 @@ from trimtab.debloating.misses import (
     named,
 )
 from trimtab.debloating.original_identity import check_original
-from trimtab.debloating.risk import SlimHistory
+from trimtab.debloating.risk import RunHistory
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
 from trimtab.debloating.slim_runs import SlimRuns
 from trimtab.debloating.targets.registry import target_of
-from trimtab.debloating.verification.intact import check_intact
+from trimtab.debloating.verification.environment_digests import check_intact
 from trimtab.errors import UserError
 from trimtab.files import read_limited
 from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
@@ -138,7 +138,7 @@ class SlimFolder:
         return debloating
 
     def _missed_in(self, runs: int, on_turn: OnTurn) -> list[RemovedCall]:
-        history = SlimHistory(self.settling)
+        history = RunHistory(self.settling)
         slim = SlimRuns(self.target, self.environment, self.folder / "settling", history)
         for turn in range(1, runs + 1):
             slim.turn(self.stage.workloads)

@@ -9,15 +9,15 @@ import typer
 from rich.table import Table
 
 from trimtab.cli.alone import alone_in
+from trimtab.cli.output.command_group import CommandGroup
+from trimtab.cli.output.console import speaker
 from trimtab.cli.project.conf import configurations
-from trimtab.cli.speaking.speaker import speaker
-from trimtab.cli.speaking.verbs import Verbs
 from trimtab.config.groups.hardware import Hardware
 from trimtab.errors import UserError
 from trimtab.files import write_json
 from trimtab.profiling.profile import model_of
 from trimtab.records.parquet.files import write_table
-from trimtab.records.tables import SCHEDULED, STAYS
+from trimtab.records.tables import ALLOCATIONS, SCHEDULED
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trimtab.execution.queue_file import QueueFile
     from trimtab.policies.base import Policy
 
-schedule = Verbs(help="Queues of real jobs.", no_args_is_help=True)
+schedule = CommandGroup(help="Queues of real jobs.", no_args_is_help=True)
 
 Conf = Annotated[
     Path | None,
@@ -134,7 +134,7 @@ def run(
             hardware=model_of(_machine(conf, hardware)),
         )
     output.mkdir(parents=True, exist_ok=True)
-    write_table(output / "stays.parquet", STAYS, outcome.stays)
+    write_table(output / "allocations.parquet", ALLOCATIONS, outcome.allocations)
     codes = {str(job): code for job, code in outcome.exit_codes.items()}
     document = {"policy": policy, "sprinter": outcome.sprinter, "energy": outcome.energy,
                 "exit_codes": codes}  # fmt: skip

@@ -8,8 +8,8 @@ import typer
 from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
 from trimtab.cli.debloat_options import For, GpuOption, ModeOption, StartUpOnlyOption, SymbolsOption
-from trimtab.cli.speaking.lines import LIBRARIES
-from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.output.console import speaker
+from trimtab.cli.output.progress_lines import LIBRARIES
 from trimtab.cli.steps import COMMAND_LINE, WORKSPACE, WorkspaceOption
 from trimtab.config.groups.debloat import Debloat, Gpu, Mode, StartUpOnly, Symbols
 from trimtab.evaluation.outcome.document import mb

@@ -5,7 +5,7 @@ from rich.text import Text
 from trimtab.cli import program_options as given
 from trimtab.cli.alone import alone_in
 from trimtab.cli.debloat_options import Runs
-from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.output.console import speaker
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption, traced
 
 

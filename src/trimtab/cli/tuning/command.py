@@ -8,10 +8,10 @@ from rich.table import Table
 
 from trimtab.cli.alone import alone_in
 from trimtab.cli.claimed import claim
+from trimtab.cli.output.console import speaker
 from trimtab.cli.project.conf import configurations as configurations_of
-from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.tuning.program import TunedProgram
-from trimtab.cli.tuning.told import Told
+from trimtab.cli.tuning.trial_lines import TrialLines
 from trimtab.config import Configurations
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective
@@ -164,7 +164,7 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
     """Search once, telling the plan, the trials as they end, and the best."""
     from trimtab.tuning import tune as stage
     from trimtab.tuning.outputs import result_in
-    from trimtab.tuning.plan import plan_in_words
+    from trimtab.tuning.plan import format_plan
 
     made = request.made(ground_truth)
     objective, tuner = request.judged_by(made), request.tuner.label or request.tuner.name
@@ -172,14 +172,14 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
     if objective != request.objective:
         said = f"{tuner}, for {objective.score}: it measures no inference"
     speaker.notes.print(said)
-    for line in plan_in_words(list(made.brackets), made.fidelity):
+    for line in format_plan(list(made.brackets), made.fidelity):
         speaker.notes.print(line, soft_wrap=True)
     here = request.searches(folder) / f"seed_{_SEED}"
     folds = [(made, objective, here)]
     if made.first is not None:
         folds.insert(0, (made.first, Objective("accuracy"), here / stage.FIRST_FOLD))
     rungs = sum(rung.trials for one, _, _ in folds for bracket in one.brackets for rung in bracket)
-    told = Told([objective for _, objective, _ in folds], rungs)
+    told = TrialLines([objective for _, objective, _ in folds], rungs)
     before = 0
     for fold, (_, _, searched) in enumerate(folds, start=1):
         for row in stage.Results(searched / "results.jsonl").rows():

@@ -19,7 +19,7 @@ from trimtab.config.fields import (
 
 
 @dataclass(config=CHECKED)
-class Cost:
+class CostRange:
     """A cost as the range that was found, and where it comes from."""
 
     low: NotNegative = about("The least.")
@@ -78,19 +78,19 @@ class Enclave:
 
     name: Name = about("Name of the way: the stem of its file.")
     description: str = about("What it is, for the report.", default="", report_only=True)
-    work_factor: Cost | None = about(
+    work_factor: CostRange | None = about(
         "What the run time of the work itself is multiplied by, at least 1.", default=None
     )
-    call_s: Cost | None = about("A call into the enclave and back.", default=None, unit="s")
-    encryption_s_per_byte: Cost | None = about(
+    call_s: CostRange | None = about("A call into the enclave and back.", default=None, unit="s")
+    encryption_s_per_byte: CostRange | None = about(
         "Encryption or decryption of a task's inputs and outputs.", default=None, unit="s/B"
     )
-    contention_s: Cost | None = about(
+    contention_s: CostRange | None = about(
         "Added to the whole application's time for each call and each other thread that is inside.",
         default=None,
         unit="s",
     )
-    page_fault_s: Cost | None = about(
+    page_fault_s: CostRange | None = about(
         "A page that is loaded as it is not in the page cache.", default=None, unit="s"
     )
     page_cache: PageCache | None = about(

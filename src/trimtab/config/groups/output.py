@@ -17,7 +17,7 @@ from trimtab.config.fields import (
 )
 
 
-class Comparison(StrEnum):
+class OutputComparison(StrEnum):
     """What of a run is compared, besides its end."""
 
     DIGEST_STDOUT = "digest_stdout"
@@ -31,30 +31,30 @@ class Comparison(StrEnum):
     @property
     def needs_path(self) -> bool:
         """Whether it is about a file that has to be named."""
-        return self in (Comparison.DIGEST_FILE, Comparison.NUMERIC_FILE)
+        return self in (OutputComparison.DIGEST_FILE, OutputComparison.NUMERIC_FILE)
 
     @property
     def takes_path(self) -> bool:
         """Whether it can be about a file in place of standard output."""
-        return self.needs_path or self in (Comparison.LINES, Comparison.COMMAND)
+        return self.needs_path or self in (OutputComparison.LINES, OutputComparison.COMMAND)
 
     @property
     def is_numeric(self) -> bool:
         """Whether it takes tolerances."""
-        return self in (Comparison.NUMERIC_STDOUT, Comparison.NUMERIC_FILE)
+        return self in (OutputComparison.NUMERIC_STDOUT, OutputComparison.NUMERIC_FILE)
 
 
 @dataclass(config=CHECKED, frozen=True)
 class Output:
     """What of a run's output has to stay the same in the slim environment."""
 
-    compare: Comparison = about(
+    compare: OutputComparison = about(
         "How the output is compared: `digest_stdout` (every byte of standard output), "
         "`digest_file` (every byte of the file `path`), `numeric_stdout` and `numeric_file` (the "
         "numbers in it within the tolerances, the rest exactly), `lines` (every line but those "
         "that `changing` matches), `command` (a command of yours says) or `exit_code` (nothing "
         "but how the program ends).",
-        default=Comparison.DIGEST_STDOUT,
+        default=OutputComparison.DIGEST_STDOUT,
     )
     path: NoNul | None = about(
         "The file to compare, relative to `workdir`; `{output}` is the run's own folder. Needed "
@@ -90,9 +90,9 @@ class Output:
             given = getattr(self, key)
             if given and not self.compare.is_numeric:
                 raise InvalidValueError(key, given, f"0, as compare is {self.compare}")
-        if self.changing and self.compare != Comparison.LINES:
+        if self.changing and self.compare != OutputComparison.LINES:
             raise InvalidValueError("changing", self.changing, f"none, as it is {self.compare}")
-        if bool(self.command) != (self.compare == Comparison.COMMAND):
+        if bool(self.command) != (self.compare == OutputComparison.COMMAND):
             expected = "a command" if not self.command else "none"
             raise InvalidValueError(
                 "command", self.command, f"{expected}, as compare is {self.compare}"

@@ -78,7 +78,7 @@ class ArrivalsConfig:
 
 
 @dataclass(config=CHECKED)
-class Work:
+class WorkConfig:
     """The service time of a job on the reference node."""
 
     distribution: Distribution = about("Of the time.", default=Distribution.EXPONENTIAL)
@@ -129,7 +129,7 @@ class JobClassConfig:
     cores: Positive = about("Cores of a job.", default=1.0)
     gpus: NotNegative = about("GPUs of a job.", default=0.0)
     memory_gib: NotNegative = about("Memory of a job.", default=0.0, unit="GiB")
-    work: Work = about("How long a job takes.", factory=Work)
+    work: WorkConfig = about("How long a job takes.", factory=WorkConfig)
     rounds: RoundsConfig = about("Of a job of tasks, instead of `work`.", factory=RoundsConfig)
     workload: str = about(
         "A workload of this experiment: service time, energy, memory, image size and cold start "

@@ -49,7 +49,7 @@ _AMOUNTS = {
 
 
 @dataclass(config=CHECKED)
-class Epochs:
+class EpochRange:
     """How many epochs a configuration is trained for."""
 
     least: Count = about("Before it is judged for the first time.")
@@ -89,7 +89,7 @@ class Tuning:
     A parameter's full name is that of its kind and its own: `training.batch_size`.
     """
 
-    epochs: Epochs = about("How long a configuration is trained: the program's `epochs`.")
+    epochs: EpochRange = about("How long a configuration is trained: the program's `epochs`.")
     data_fraction: DataFraction | None = about(
         "How much data it is trained with: the program's `data_fraction`. By default all, and the "
         "program is given no such parameter.",
@@ -251,7 +251,7 @@ class Tuning:
             expected = "a parameter with `choices`, or one that is `whole`"
             raise InvalidValueError(key, name, expected)
         if not parameter.takes(value):
-            raise InvalidValueError(f"{key}.{name}", value, parameter.values_in_words)
+            raise InvalidValueError(f"{key}.{name}", value, parameter.format_values)
 
 
 def has_all(configuration: Mapping[str, Any], values: Mapping[str, Any]) -> bool:

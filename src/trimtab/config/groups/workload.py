@@ -62,7 +62,7 @@ Variable = Annotated[
 
 
 @dataclass(config=CHECKED, frozen=True)
-class Server:
+class ServerConfig:
     """How a program that serves until it is stopped is used in a run.
 
     It is started; when it is ready `drive` is run, and at the end of that it is stopped. Without
@@ -212,7 +212,7 @@ class Workload:
         "exit code of its own.",
         default=None,
     )
-    server: Server = about("How a server is driven and stopped.", factory=Server)
+    server: ServerConfig = about("How a server is driven and stopped.", factory=ServerConfig)
     marks: Marks = about("How the program says where it is.", factory=Marks)
     timeout_s: Positive = about(
         "A run that takes longer is ended, with all its processes, and has failed.",

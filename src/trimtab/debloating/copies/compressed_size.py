@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from trimtab.debloating.copies.layout import Entry, Layout
+from trimtab.debloating.copies.layout import EnvironmentLayout, LayoutEntry
 from trimtab.files import open_regular, read_ahead
 from trimtab.zstd import zstd
 
@@ -15,7 +15,7 @@ COMPRESSION = f"zstd, level {LEVEL}"
 _PIECE_BYTES = 1 << 20
 
 
-def compressed_bytes(layout: Layout, threads: int | None = None) -> int:
+def compressed_bytes(layout: EnvironmentLayout, threads: int | None = None) -> int:
     """Return the bytes of all files of an environment, compressed as one stream.
 
     They come by their paths, each with its path before it, a file with several names once. It
@@ -33,7 +33,7 @@ def compressed_bytes(layout: Layout, threads: int | None = None) -> int:
     return size_bytes + len(compressor.flush())
 
 
-def _pieces(layout: Layout) -> Iterator[bytes]:
+def _pieces(layout: EnvironmentLayout) -> Iterator[bytes]:
     seen: set[tuple[int, int]] = set()
     for entry in sorted(layout.entries(), key=lambda entry: entry.name):
         yield os.fsencode(entry.name) + b"\0"
@@ -43,7 +43,7 @@ def _pieces(layout: Layout) -> Iterator[bytes]:
             yield from _content(entry)
 
 
-def _content(entry: Entry) -> Iterator[bytes]:
+def _content(entry: LayoutEntry) -> Iterator[bytes]:
     with open_regular(Path(entry.path)) as file:
         read_ahead(file)
         while piece := file.read(_PIECE_BYTES):

@@ -13,8 +13,8 @@ from pathlib import Path, PurePath
 from typing import IO
 
 from trimtab.config.groups.debloat import Share
-from trimtab.debloating.copies.held_folder import HeldFolder
-from trimtab.debloating.copies.layout import Entry, Layout, bytecode_may_go
+from trimtab.debloating.copies.directory_handle import DirectoryHandle
+from trimtab.debloating.copies.layout import EnvironmentLayout, LayoutEntry, bytecode_may_go
 from trimtab.debloating.copies.status import copy_status, give
 from trimtab.errors import TrimtabError
 from trimtab.files import sha256_of
@@ -53,12 +53,12 @@ class SharedFiles:
 class _Folder:
     """A folder of the environment, with the files and links that the copy has in it."""
 
-    entry: Entry
-    files: list[Entry] = field(default_factory=list)
+    entry: LayoutEntry
+    files: list[LayoutEntry] = field(default_factory=list)
 
 
 def copy_tree(
-    layout: Layout,
+    layout: EnvironmentLayout,
     destination: Path,
     left_out: Container[str],
     share: Share,
@@ -76,10 +76,10 @@ def copy_tree(
     cannot be read.
     """
     folders: dict[str, _Folder] = {}
-    first: dict[tuple[int, int], Entry] = {}
-    twins: list[tuple[Entry, Entry]] = []
+    first: dict[tuple[int, int], LayoutEntry] = {}
+    twins: list[tuple[LayoutEntry, LayoutEntry]] = []
     destination.mkdir(0o700, exist_ok=True)  # nobody else may look in until it is whole
-    with HeldFolder.at(destination) as top, ExitStack() as stack:
+    with DirectoryHandle.at(destination) as top, ExitStack() as stack:
         for entry in layout.entries():
             if entry.name in left_out or (entry.name and entry.parent not in folders):
                 continue  # a link too: what is written there is not written where it leads
@@ -90,7 +90,7 @@ def copy_tree(
                 twins.append((entry, first[entry.status.st_dev, entry.status.st_ino]))
             else:
                 folders[entry.parent].files.append(entry)
-        before = stack.enter_context(HeldFolder.at(earlier)) if earlier else None
+        before = stack.enter_context(DirectoryHandle.at(earlier)) if earlier else None
         taking = _Taking(layout, top, share, before)
         with ThreadPoolExecutor(_WORKERS) as pool:
             list(pool.map(taking.take_over, folders.values()))
@@ -103,7 +103,7 @@ def copy_tree(
     return SharedFiles(taking.linked, sum(taking.reflinked.values()))
 
 
-def _is_twin(entry: Entry, first: dict[tuple[int, int], Entry]) -> bool:
+def _is_twin(entry: LayoutEntry, first: dict[tuple[int, int], LayoutEntry]) -> bool:
     """Whether it is one file with one that was seen before."""
     status = entry.status
     if status.st_nlink == 1 or not stat.S_ISREG(status.st_mode):
@@ -115,7 +115,11 @@ class _Taking:
     """Takes files of `layout` over into its copy `top`."""
 
     def __init__(
-        self, layout: Layout, top: HeldFolder, share: Share, earlier: HeldFolder | None
+        self,
+        layout: EnvironmentLayout,
+        top: DirectoryHandle,
+        share: Share,
+        earlier: DirectoryHandle | None,
     ) -> None:
         self.layout, self.top, self.share, self.earlier = layout, top, share, earlier
         self.linked: dict[str, LinkedFile] = {}
@@ -134,7 +138,7 @@ class _Taking:
                 with bytecode_may_go(entry.path):
                     self._take(entry, held, before)
 
-    def take_twin(self, entry: Entry, first: Entry) -> None:
+    def take_twin(self, entry: LayoutEntry, first: LayoutEntry) -> None:
         """Make a file one with the copy of another, with which it is one."""
         folder = self.top.folder
         with (
@@ -147,7 +151,9 @@ class _Taking:
             elif first.name in self.linked:
                 self.linked[entry.name] = self.linked[first.name]
 
-    def _take(self, entry: Entry, held: HeldFolder, before: HeldFolder | None) -> None:
+    def _take(
+        self, entry: LayoutEntry, held: DirectoryHandle, before: DirectoryHandle | None
+    ) -> None:
         name, path, status = entry.base, entry.path, entry.status
         if entry.is_link:
             held.symlink(self.layout.link_text(entry), name)
@@ -163,7 +169,7 @@ class _Taking:
         elif before is None or not _link_same(before, entry, held):
             self._copy(entry, held)  # keeps the time stamp that a .pyc names
 
-    def _copy(self, entry: Entry, held: HeldFolder) -> None:
+    def _copy(self, entry: LayoutEntry, held: DirectoryHandle) -> None:
         with _regular(entry.path) as old, held.new_file(entry.base, None) as new:
             try:
                 while os.sendfile(new.fileno(), old.fileno(), None, _SENT_BYTES):
@@ -177,7 +183,7 @@ class _Taking:
                 old.fileno(), new.fileno(), os.fstat(old.fileno()), in_root=self.layout.is_root
             )
 
-    def _reflink(self, entry: Entry, held: HeldFolder) -> bool:
+    def _reflink(self, entry: LayoutEntry, held: DirectoryHandle) -> bool:
         name, device = entry.base, entry.status.st_dev
         if device in self._cannot_reflink:
             return False
@@ -216,7 +222,10 @@ def _compiled(path: str) -> bytes:
 
 
 def link(
-    source: Path | str, held: HeldFolder, name: str, source_folder: HeldFolder | None = None
+    source: Path | str,
+    held: DirectoryHandle,
+    name: str,
+    source_folder: DirectoryHandle | None = None,
 ) -> bool:
     """Make `name` one file with `source`, a path or a name in a folder; False where none can."""
     try:
@@ -228,7 +237,7 @@ def link(
     return True
 
 
-def _link_same(earlier: HeldFolder, original: Entry, held: HeldFolder) -> bool:
+def _link_same(earlier: DirectoryHandle, original: LayoutEntry, held: DirectoryHandle) -> bool:
     """Take over the `earlier` copy of a file if it is as the original is.
 
     Dates of contents can be set, and some installers give all files one; those of a file's last
@@ -253,7 +262,7 @@ def take_over(libraries: Path, destination: Path, files: Mapping[str, DebloatedF
     They are the same files where the file system allows. Raises TrimtabError unless they are what
     `files` says.
     """
-    with HeldFolder.at(destination) as top:
+    with DirectoryHandle.at(destination) as top:
         for name, file in files.items():
             slim, path = libraries / name, PurePath(name)
             if not slim.is_file():

@@ -28,7 +28,7 @@ _TOP = PurePath()
 _BYTECODE = re.compile(r"(?:/__pycache__|\.pyc(?:\.\d+)?)\Z")
 
 
-class Entry(NamedTuple):
+class LayoutEntry(NamedTuple):
     """A file, link or folder: its path in the environment, where it is, and what it is.
 
     A folder that is a link whose place a copy takes is told of as what it leads to. The paths are
@@ -61,7 +61,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Layout:
+class EnvironmentLayout:
     """An environment at `root`: each real folder it consists of, with its path in the environment.
 
     The first is the environment itself; others are where links lead whose place a copy takes. With
@@ -111,7 +111,7 @@ class Layout:
         folder = max(inside, key=lambda folder: len(folder.parts))
         return self.folders[folder] / place.relative_to(folder)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LayoutEntry]:
         """Yield all that is in the environment, folders before what is in them.
 
         Bytecode that goes meanwhile is left out. Raises OSError for what cannot be read.
@@ -127,16 +127,16 @@ class Layout:
                 if here.st_dev == device or not self.is_root:
                     with os.scandir(path) as found:
                         inner = sorted(found, key=lambda each: each.name)
-                yield Entry(folder, path, here)
+                yield LayoutEntry(folder, path, here)
             for each in inner:
                 name = f"{folder}/{each.name}" if folder else each.name
                 if each.is_dir(follow_symlinks=False) or name in opened:
                     waiting.append((name, opened.get(name, each.path)))
                     continue
                 with bytecode_may_go(each.path):
-                    yield Entry(name, each.path, each.stat(follow_symlinks=False))
+                    yield LayoutEntry(name, each.path, each.stat(follow_symlinks=False))
 
-    def link_text(self, link: Entry) -> str:
+    def link_text(self, link: LayoutEntry) -> str:
         """Return the text of a link in a copy.
 
         What leads into the environment, by any spelling of its path, leads into the copy; what
@@ -170,7 +170,7 @@ class Layout:
             self._real[whole] = os.path.realpath(whole)
         return Path(self._real[whole], last)
 
-    def _depth(self, link: Entry) -> int:
+    def _depth(self, link: LayoutEntry) -> int:
         """How many folders above the link's are in the same real folder."""
         real = Path(link.path).parent
         folder = max(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from urllib.parse import quote
 
-from trimtab.debloating.copies.held_folder import HeldFolder
+from trimtab.debloating.copies.directory_handle import DirectoryHandle
 
 _SCRIPT_BYTES = 1 << 20
 _FIRST_LINE_BYTES = 127  # that Linux before 5.1 reads of a script
@@ -23,7 +23,9 @@ _A_WORD = rb"(?<=[= ])%b(?=$|[\r\n;])"  # of a shell's script, where nothing quo
 Spelling = Callable[[bytes], bytes]
 
 
-def rename_in(copy: HeldFolder, patterns: Iterable[str], olds: Collection[Path], new: Path) -> None:
+def rename_in(
+    copy: DirectoryHandle, patterns: Iterable[str], olds: Collection[Path], new: Path
+) -> None:
     """Have the files of `copy` that match a pattern say `new` where they say one of `olds`.
 
     These are paths of one environment, which is still there. Scripts, as `#!ENV/bin/python` or

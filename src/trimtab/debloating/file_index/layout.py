@@ -38,7 +38,7 @@ class EntryKind(IntEnum):
 
 
 @dataclass(frozen=True)
-class Entry:
+class IndexEntry:
     """What was removed at `path`, below the environment and without a slash at its beginning.
 
     `names` are the other names of the same file, `needs` the removed paths without which it does

@@ -24,8 +24,8 @@ from trimtab.debloating.file_index.layout import (
     PLACE,
     SAME_TIME,
     Counts,
-    Entry,
     EntryKind,
+    IndexEntry,
 )
 
 _NS = 1_000_000_000
@@ -37,11 +37,11 @@ def paths_of(index: bytes) -> list[str]:
     return [entry.path for entry in entries_of(index)]
 
 
-def entries_of(index: bytes) -> list[Entry]:
+def entries_of(index: bytes) -> list[IndexEntry]:
     """Return an index's entries by their numbers. Raises ValueError for one that is damaged."""
     try:
         tables = _tables_of(index)
-        entries: list[Entry] = []
+        entries: list[IndexEntry] = []
         needs: list[list[int]] = []
         folders = list(tables.folder_of_each())
         for first in range(0, tables.counts.entries, BLOCK_ENTRIES):
@@ -99,7 +99,7 @@ class _Block:
         if zlib.crc32(self._data) != check:
             raise ValueError("a block of other records")
 
-    def next(self, folder: bytes) -> tuple[Entry, list[int]]:
+    def next(self, folder: bytes) -> tuple[IndexEntry, list[int]]:
         head = self._number()
         kind, mode, user, group = self._tables.attributes[head >> FLAG_BITS]
         shared = self._number()
@@ -123,7 +123,7 @@ class _Block:
         elif kind == EntryKind.LINK:
             target = self._bytes(self._number())
             self._bytes(1)
-        entry = Entry(
+        entry = IndexEntry(
             os.fsdecode(path), EntryKind(kind), mode, user, group, self._second * _NS + self._ns,
             size_bytes, digest, os.fsdecode(target), names,
         )  # fmt: skip

@@ -28,8 +28,8 @@ from trimtab.debloating.file_index.layout import (
     PLACE,
     SAME_TIME,
     Counts,
-    Entry,
     EntryKind,
+    IndexEntry,
     folder_hash,
     text_filter,
 )
@@ -39,7 +39,9 @@ _NS = 1_000_000_000
 _FEWEST_USES = 4  # of an ending that is worth a place
 
 
-def index_of(entries: Iterable[Entry], kind: int, location: str, names: Iterable[str]) -> bytes:
+def index_of(
+    entries: Iterable[IndexEntry], kind: int, location: str, names: Iterable[str]
+) -> bytes:
     """Return the index of `entries`, whose contents are at `location` (`enum contents_kind`).
 
     `names` are those of paths that stay and through which something removed is asked for. Raises
@@ -82,9 +84,9 @@ def index_of(entries: Iterable[Entry], kind: int, location: str, names: Iterable
     return bytes(header) + body
 
 
-def _by_folder(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+def _by_folder(entries: Iterable[IndexEntry]) -> dict[str, list[IndexEntry]]:
     """Return the entries of each folder by their names, and the folders above, by their hashes."""
-    inside: dict[str, list[Entry]] = defaultdict(list)
+    inside: dict[str, list[IndexEntry]] = defaultdict(list)
     for entry in entries:
         _check_length(entry)
         folder = dirname(entry.path)
@@ -98,7 +100,7 @@ def _by_folder(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
     }
 
 
-def _check_length(entry: Entry) -> None:
+def _check_length(entry: IndexEntry) -> None:
     path, target = os.fsencode(entry.path), os.fsencode(entry.target)
     if max(len(path), len(target)) > MOST_PATH_BYTES:
         raise UserError(f"{entry.path}: a path of more than {MOST_PATH_BYTES} bytes")
@@ -136,7 +138,7 @@ class _Texts:
 class _Records:
     """The records of entries, in blocks that can be read by themselves."""
 
-    def __init__(self, ordered: list[Entry], texts: _Texts) -> None:
+    def __init__(self, ordered: list[IndexEntry], texts: _Texts) -> None:
         self._texts = texts
         self._numbers = {entry.path: number for number, entry in enumerate(ordered)}
         self.attributes = sorted({_attributes(entry) for entry in ordered})
@@ -144,7 +146,7 @@ class _Records:
         self.endings = ["", *_endings(_name_of(path) for path in self._numbers)]
         self._endings = {ending: place for place, ending in enumerate(self.endings)}
 
-    def block(self, entries: Iterable[Entry]) -> bytes:
+    def block(self, entries: Iterable[IndexEntry]) -> bytes:
         parts = bytearray()
         stem_before, modified_before_ns = b"", 0
         for entry in entries:
@@ -168,7 +170,7 @@ class _Records:
             stem_before, modified_before_ns = stem, entry.modified_ns
         return bytes(parts)
 
-    def _more(self, entry: Entry) -> bytes:
+    def _more(self, entry: IndexEntry) -> bytes:
         """Return where all names of the file are, one list for all of these, and what it needs."""
         all_names = sorted((entry.path, *entry.names)) if entry.names else ()
         needs = [_number(self._numbers[need]) for need in entry.needs]
@@ -186,7 +188,7 @@ def _shared(one: bytes, other: bytes) -> int:
     return sum(1 for _ in alike)
 
 
-def _attributes(entry: Entry) -> tuple[int, int, int, int]:
+def _attributes(entry: IndexEntry) -> tuple[int, int, int, int]:
     return int(entry.kind), entry.mode, entry.user, entry.group
 
 

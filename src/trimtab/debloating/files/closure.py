@@ -10,8 +10,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from trimtab.debloating.files.keeping import Found, Reason, Root, Rule, Wanted
-from trimtab.debloating.files.looks import may_be_stood_for, only_looks, only_reads
+from trimtab.debloating.files.closure_rules import (
+    ClosureInput,
+    Dependency,
+    KeepReason,
+    KeptPath,
+    Rule,
+)
+from trimtab.debloating.files.lookups import may_be_stood_for, only_looks, only_reads
 from trimtab.debloating.files.rules.listing import listed
 from trimtab.debloating.files.rules.programs import interpreter_of_script, loaded_by_program
 from trimtab.debloating.files.rules.python_packages import (
@@ -37,16 +43,16 @@ from trimtab.debloating.files.rules.system import (
     package_databases,
     users,
 )
-from trimtab.debloating.files.tree import NodeKind, Tree, parents
+from trimtab.debloating.files.tree import FileTree, NodeKind, parents
 
 _RUN = frozenset({"execute", "map_execute"})
 # Of a module whose byte code is there these need no more of its source than can be looked at.
-_OF_MODULES = frozenset({Reason.PACKAGE, Reason.BYTE_CODE, Reason.START})
+_OF_MODULES = frozenset({KeepReason.PACKAGE, KeepReason.BYTE_CODE, KeepReason.START})
 # Of these the way stays also where it ends in nothing: programs have been there. Rules only guess.
-_LEAD_TO_NOTHING = frozenset({Reason.USED, Reason.ASKED, Reason.LINK})
+_LEAD_TO_NOTHING = frozenset({KeepReason.USED, KeepReason.ASKED, KeepReason.LINK})
 
 
-class Use(Protocol):
+class PathUse(Protocol):
     """A path that a traced run used: a FileUse of a trace, or a UsedFile of usage.json."""
 
     @property
@@ -70,7 +76,7 @@ class Kept:
     of Python modules that were used and go, as byte code is in their place.
     """
 
-    reasons: dict[str, dict[Reason, str]] = field(default_factory=dict)
+    reasons: dict[str, dict[KeepReason, str]] = field(default_factory=dict)
     replaced: set[str] = field(default_factory=set)
 
     def __contains__(self, path: object) -> bool:
@@ -80,10 +86,10 @@ class Kept:
         return iter(self.reasons)
 
 
-def _link(root: Root, found: Found) -> Iterator[Wanted]:
+def _link(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep what a link leads to, by every link on the way."""
     if found.node.kind is NodeKind.LINK:
-        yield Wanted(root.tree.seen(found.path), Reason.LINK, found.runs)
+        yield Dependency(root.tree.seen(found.path), KeepReason.LINK, found.runs)
 
 
 _RULES: tuple[Rule, ...] = (
@@ -110,8 +116,8 @@ _RULES: tuple[Rule, ...] = (
 
 
 def kept_paths(
-    tree: Tree,
-    traces: Iterable[Iterable[Use]],
+    tree: FileTree,
+    traces: Iterable[Iterable[PathUse]],
     also: Iterable[str] = (),
     environment: Mapping[str, str] | None = None,
     *,
@@ -128,14 +134,14 @@ def kept_paths(
     scanners read of packages stays with their files. With `compiles` byte code is made of modules
     that have none. Raises OSError for a file that cannot be read.
     """
-    root = Root(tree, environment or {}, comes_back, databases, compiles)
+    root = ClosureInput(tree, environment or {}, comes_back, databases, compiles)
     closure = _Closure(root)
-    closure.walk(Wanted(tree.seen("/"), Reason.PARENT), "")
+    closure.walk(Dependency(tree.seen("/"), KeepReason.PARENT), "")
     for uses in traces:
         for use in uses:
             closure.used(use)
     for path in also:
-        closure.walk(Wanted(path, Reason.ASKED, runs=True), "")
+        closure.walk(Dependency(path, KeepReason.ASKED, runs=True), "")
     closure.close()
     return closure.kept
 
@@ -143,28 +149,28 @@ def kept_paths(
 class _Closure:
     """The paths that stay so far, and those of them that no rule has seen yet."""
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: ClosureInput) -> None:
         self.root = root
         self.kept = Kept()
         self._uses: dict[str, set[str]] = {}
         self._run: set[str] = set()
         self._waiting: deque[str] = deque()
 
-    def used(self, use: Use) -> None:
+    def used(self, use: PathUse) -> None:
         """Keep what a traced run used; of a path that was missing, what is there of its folders."""
         if set(use.uses) == {"missing"}:
             walk = self.root.tree.walk(use.path)
             for path in walk.passed if walk.end is None else parents(walk.end):
-                self._ask(path, Reason.USED, "", runs=False)
+                self._ask(path, KeepReason.USED, "", runs=False)
             return
         runs = not _RUN.isdisjoint(use.uses)
         looked_at = only_looks(use.uses) or self._is_replaced(use)
         for path in {use.path, use.real_path or use.path}:
-            end = self.walk(Wanted(path, Reason.USED, runs), "", looked_at)
+            end = self.walk(Dependency(path, KeepReason.USED, runs), "", looked_at)
             if end is not None:
                 self._uses.setdefault(end, set()).update(use.uses)
 
-    def _is_replaced(self, use: Use) -> bool:
+    def _is_replaced(self, use: PathUse) -> bool:
         """Return whether the use is of a source that byte code is made of; note that it may go.
 
         So may one whose byte code was read. In a part of a root Python itself starts before
@@ -185,7 +191,7 @@ class _Closure:
         self._waiting.append(source)  # what follows from it follows from its byte code
         return source == end
 
-    def walk(self, wanted: Wanted, because: str, looked_at: bool = False) -> str | None:
+    def walk(self, wanted: Dependency, because: str, looked_at: bool = False) -> str | None:
         """Keep what a path leads to and all that is on its way; return what it leads to.
 
         Of a file that is only looked at, or only led to, the way stays, where it is stood for.
@@ -205,7 +211,7 @@ class _Closure:
             self._ask(end, wanted.reason, because, runs=wanted.runs)
         return end
 
-    def _ask(self, path: str, reason: Reason, because: str, *, runs: bool) -> None:
+    def _ask(self, path: str, reason: KeepReason, because: str, *, runs: bool) -> None:
         reasons = self.kept.reasons.setdefault(path, {})
         if not reasons or (runs and path not in self._run):
             self._waiting.append(path)
@@ -217,9 +223,9 @@ class _Closure:
             reasons = self.kept.reasons.setdefault(parent, {})
             if not reasons:
                 self._waiting.append(parent)
-            if Reason.PARENT in reasons:
+            if KeepReason.PARENT in reasons:
                 break
-            reasons[Reason.PARENT] = below
+            reasons[KeepReason.PARENT] = below
             below = parent
 
     def close(self) -> None:
@@ -227,9 +233,9 @@ class _Closure:
         while self._waiting:
             path = self._waiting.popleft()
             uses = frozenset(self._uses.get(path, ()))
-            found = Found(path, self.root.tree.nodes[path], uses, path in self._run)
+            found = KeptPath(path, self.root.tree.nodes[path], uses, path in self._run)
             for rule in _RULES:
                 for wanted in rule(self.root, found):
-                    by_link = wanted.reason is Reason.LINK and not wanted.runs
+                    by_link = wanted.reason is KeepReason.LINK and not wanted.runs
                     self.walk(wanted, path, looked_at=by_link)
         self.kept.replaced -= self.kept.reasons.keys()

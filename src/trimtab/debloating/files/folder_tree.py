@@ -6,14 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from trimtab.debloating.files.tree import Node, NodeKind, Tree, joined
+from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode, joined
 from trimtab.errors import UserError
 from trimtab.files import open_regular
 
 _KINDS = {stat.S_IFREG: NodeKind.FILE, stat.S_IFDIR: NodeKind.FOLDER, stat.S_IFLNK: NodeKind.LINK}
 
 
-def root_tree(root: Path) -> Tree:
+def root_tree(root: Path) -> FileTree:
     """Return the folder `root` as a whole root file system: programs that run in it see no other.
 
     What is mounted in it does not belong to it. Raises UserError where it is no folder, and OSError
@@ -22,7 +22,7 @@ def root_tree(root: Path) -> Tree:
     return _tree(root, ("",))
 
 
-def prefix_tree(root: Path) -> Tree:
+def prefix_tree(root: Path) -> FileTree:
     """Return the folder `root`, such as a Python environment's, as programs outside see it.
 
     Raises as `root_tree` does.
@@ -35,7 +35,7 @@ def spellings(root: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys((os.path.realpath(root), os.path.abspath(root))))
 
 
-def _tree(root: Path, tops: tuple[str, ...]) -> Tree:
+def _tree(root: Path, tops: tuple[str, ...]) -> FileTree:
     real = os.path.realpath(root)
     if not root.is_dir():
         raise UserError(f"{root}: not a folder; name the root of a file system, or an environment")
@@ -51,12 +51,12 @@ def _tree(root: Path, tops: tuple[str, ...]) -> Tree:
                 nodes[path] = _node(entry.path, status)
                 if stat.S_ISDIR(status.st_mode) and status.st_dev == top.st_dev:
                     waiting.append(path)
-    return Tree(nodes, partial(_open, real), tops)
+    return FileTree(nodes, partial(_open, real), tops)
 
 
-def _node(path: str, status: os.stat_result) -> Node:
+def _node(path: str, status: os.stat_result) -> TreeNode:
     kind = _KINDS.get(stat.S_IFMT(status.st_mode), NodeKind.OTHER)
-    return Node(
+    return TreeNode(
         kind,
         status.st_size if kind is NodeKind.FILE else 0,
         stat.S_IMODE(status.st_mode),

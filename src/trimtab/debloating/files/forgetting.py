@@ -6,7 +6,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path, PurePath
 
-from trimtab.debloating.copies.held_folder import HeldFolder
+from trimtab.debloating.copies.directory_handle import DirectoryHandle
 from trimtab.records.misses.brought_back import STATE_FILE, BroughtBack, brought_back
 
 
@@ -18,7 +18,7 @@ def forget_brought_back(debloated: Path) -> BroughtBack:
     came = brought_back(debloated)
     if not came.paths:
         return came
-    with HeldFolder.at(debloated / "env") as top, (top.path / STATE_FILE).open("r+b") as state:
+    with DirectoryHandle.at(debloated / "env") as top, (top.path / STATE_FILE).open("r+b") as state:
         fcntl.flock(state, fcntl.LOCK_EX)  # as programs do that bring something back
         for path in sorted(came.paths, reverse=True):  # what is in a folder before the folder
             with suppress(OSError):  # a folder that is not empty, or something else meanwhile
@@ -27,7 +27,7 @@ def forget_brought_back(debloated: Path) -> BroughtBack:
     return came
 
 
-def _remove(top: HeldFolder, path: PurePath) -> None:
+def _remove(top: DirectoryHandle, path: PurePath) -> None:
     with top.folder(path.parent) as folder:
         before = os.fstat(folder.descriptor)
         if stat.S_ISDIR(folder.status(path.name).st_mode):

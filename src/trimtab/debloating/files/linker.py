@@ -4,14 +4,14 @@ import posixpath
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from trimtab.debloating.files.tree import NodeKind, Tree, joined
+from trimtab.debloating.files.tree import FileTree, NodeKind, joined
 
 CONFIGURATION = "/etc/ld.so.conf"
 _MOST_INCLUDES = 100  # of a hostile configuration no more is read; real ones have one
 _ALWAYS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 
 
-def folders_of_linker(tree: Tree) -> tuple[str, ...]:
+def folders_of_linker(tree: FileTree) -> tuple[str, ...]:
     """Return the folders that the linkers of a whole root search for any program, in their order.
 
     They are read from the configuration that `ldconfig` makes glibc's cache of, not from the cache:
@@ -23,14 +23,14 @@ def folders_of_linker(tree: Tree) -> tuple[str, ...]:
     return tuple(dict.fromkeys(every))
 
 
-def variants(tree: Tree, folder: str, name: str) -> Iterator[str]:
+def variants(tree: FileTree, folder: str, name: str) -> Iterator[str]:
     """Yield where a library's variants for newer processors may be (glibc-hwcaps)."""
     path = f"{folder}/glibc-hwcaps"
     for level in _names(tree, path):
         yield f"{path}/{level}/{name}"
 
 
-def configuration_files(tree: Tree) -> list[str]:
+def configuration_files(tree: FileTree) -> list[str]:
     """Return the paths of the configuration of glibc's linker, with all that it includes."""
     found = {CONFIGURATION: None}
     waiting, patterns = [CONFIGURATION], 0
@@ -48,36 +48,36 @@ def configuration_files(tree: Tree) -> list[str]:
     return list(found)
 
 
-def _configured(tree: Tree) -> Iterator[str]:
+def _configured(tree: FileTree) -> Iterator[str]:
     for path in configuration_files(tree):
         for words in _statements(tree, path):
             if posixpath.isabs(words[0]):
                 yield words[0].rstrip("/")
 
 
-def _statements(tree: Tree, path: str) -> Iterator[list[str]]:
+def _statements(tree: FileTree, path: str) -> Iterator[list[str]]:
     for line in tree.lines_at(path):
         if words := line.partition("#")[0].split():
             yield words
 
 
-def _matching(tree: Tree, pattern: str) -> list[str]:
+def _matching(tree: FileTree, pattern: str) -> list[str]:
     folder, names = posixpath.split(pattern)
     return [f"{folder}/{name}" for name in _names(tree, folder) if fnmatchcase(name, names)]
 
 
-def _names(tree: Tree, folder: str) -> list[str]:
+def _names(tree: FileTree, folder: str) -> list[str]:
     end = tree.walk(folder).end
     return [] if end is None else tree.names.get(end, [])
 
 
-def _of_musl(tree: Tree) -> Iterator[str]:
+def _of_musl(tree: FileTree) -> Iterator[str]:
     for path in _matching(tree, "/etc/ld-musl-*.path"):
         for line in tree.lines_at(path):
             yield from (folder for folder in line.split(":") if posixpath.isabs(folder))
 
 
-def _of_machines(tree: Tree) -> Iterator[str]:
+def _of_machines(tree: FileTree) -> Iterator[str]:
     """Yield the folders for one kind of machine each, which Debian's glibc has built in."""
     for top in ("/lib", "/usr/lib"):
         end = tree.walk(top).end

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from trimtab.debloating.files.python_distributions import Distributions
-from trimtab.debloating.files.tree import NodeKind, Tree, joined
+from trimtab.debloating.files.tree import FileTree, NodeKind, joined
 
 _DPKG = "/var/lib/dpkg/info"
 APK = ("/lib/apk/db/installed", "/usr/lib/apk/db/installed")
@@ -14,7 +14,7 @@ _BYTE_CODE = re.compile(r"(.*)/__pycache__/([^/.]+)\.[^/]*\.pyc\Z")
 _MOST_CONDA_BYTES = 1 << 26
 
 
-def packages_of(tree: Tree) -> dict[str, str]:
+def packages_of(tree: FileTree) -> dict[str, str]:
     """Return for each path that a package installed its package, as `dpkg:libc6`.
 
     Where several claim a path the one that was installed last as a whole counts: conda's, then
@@ -35,7 +35,7 @@ def packages_of(tree: Tree) -> dict[str, str]:
     return owners
 
 
-def _of_dpkg(tree: Tree) -> Iterator[tuple[str, str]]:
+def _of_dpkg(tree: FileTree) -> Iterator[tuple[str, str]]:
     places: dict[str, str | None] = {}
     for name in tree.names.get(_DPKG, ()):
         package = name.removesuffix(".list").partition(":")[0]
@@ -53,7 +53,7 @@ def _of_dpkg(tree: Tree) -> Iterator[tuple[str, str]]:
                 yield at, f"dpkg:{package}"
 
 
-def _of_apk(tree: Tree) -> Iterator[tuple[str, str]]:
+def _of_apk(tree: FileTree) -> Iterator[tuple[str, str]]:
     """Read apk's database: a letter a field, `P` a package, `F` a folder and `R` a file in it."""
     for database in APK:
         if database in tree.nodes and tree.nodes[database].kind is NodeKind.FILE:
@@ -68,7 +68,7 @@ def _of_apk(tree: Tree) -> Iterator[tuple[str, str]]:
                     yield path, f"apk:{package}"
 
 
-def _of_pip(tree: Tree, owners: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _of_pip(tree: FileTree, owners: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     distributions = Distributions.of(tree)
     of_debian = distributions.of_others(owners)
     for path, metadata in distributions.metadata_of.items():
@@ -81,7 +81,7 @@ def _is_of_conda(path: str) -> bool:
     return name.endswith(".json") and posixpath.basename(folder) == "conda-meta"
 
 
-def conda_files(tree: Tree) -> Iterator[tuple[str, str, str]]:
+def conda_files(tree: FileTree) -> Iterator[tuple[str, str, str]]:
     """Yield each path of a conda package, the file that conda has about it, and its name."""
     for path in sorted(filter(_is_of_conda, tree.nodes)):
         if tree.nodes[path].kind is not NodeKind.FILE:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from trimtab.debloating.files.tree import NodeKind, Tree, joined
+from trimtab.debloating.files.tree import FileTree, NodeKind, joined
 
 _ENDINGS = (".dist-info", ".egg-info")
 _FOLDER = re.compile(r"(?P<name>[^/]+?)(?:-[^/]*)?\.(?:dist-info|egg-info)\Z")
@@ -25,7 +25,7 @@ class Distributions:
     names: dict[str, str]
 
     @classmethod
-    def of(cls, tree: Tree) -> Self:
+    def of(cls, tree: FileTree) -> Self:
         """Read what installers recorded; without a record the top-level names say what belongs.
 
         What is damaged or leads out of the tree is passed over.
@@ -54,7 +54,7 @@ class Distributions:
         }
 
 
-def _files(tree: Tree, metadata: str, name: str, claimed: set[str]) -> Iterator[str]:
+def _files(tree: FileTree, metadata: str, name: str, claimed: set[str]) -> Iterator[str]:
     packages = posixpath.dirname(metadata)
     yield metadata
     yield from tree.below(metadata)
@@ -88,11 +88,11 @@ def _first_fields(text: str) -> Iterator[str]:
             yield row[0]
 
 
-def _plain(tree: Tree, here: str, listed: str) -> str | None:
+def _plain(tree: FileTree, here: str, listed: str) -> str | None:
     path = tree.inside(listed) if listed.startswith("/") else joined(here, listed)
     return None if path is None else posixpath.normpath(path)
 
 
-def _top_level(tree: Tree, metadata: str) -> list[str]:
+def _top_level(tree: FileTree, metadata: str) -> list[str]:
     names = tree.lines_at(tree.seen(joined(metadata, "top_level.txt")))
     return [name for name in map(str.strip, names) if name and "/" not in name and name != ".."]

@@ -8,7 +8,7 @@ from typing import TypeVar
 from trimtab.debloating.files.closure import Kept
 from trimtab.debloating.files.kinds_of_files import FileKind, kind_of_file
 from trimtab.debloating.files.packages import packages_of
-from trimtab.debloating.files.tree import NodeKind, Tree
+from trimtab.debloating.files.tree import FileTree, NodeKind
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -29,7 +29,7 @@ class CountedFile:
 
 
 @dataclass(frozen=True)
-class Selection:
+class FileSelection:
     """What stays and what goes of a tree, in numbers and bytes of regular files, each file once.
 
     `kept` and `removed` have a file with several names by each of them.
@@ -55,7 +55,7 @@ class Selection:
         return _largest_first((file.package, file) for file in self.removed)
 
 
-def selection(tree: Tree, kept: Kept) -> Selection:
+def selection(tree: FileTree, kept: Kept) -> FileSelection:
     """Return what of `tree` stays and goes where the paths `kept` stay."""
     packages = packages_of(tree)
     counted: set[Hashable] = set()
@@ -77,7 +77,7 @@ def selection(tree: Tree, kept: Kept) -> Selection:
         else:
             removed_files += is_new
             goes.append(file)
-    return Selection(kept_files, kept_bytes, removed_files, tuple(stays), tuple(goes))
+    return FileSelection(kept_files, kept_bytes, removed_files, tuple(stays), tuple(goes))
 
 
 def _largest_first(files: Iterable[tuple[_Key, CountedFile]]) -> dict[_Key, tuple[int, int]]:

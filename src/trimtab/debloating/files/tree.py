@@ -23,7 +23,7 @@ class NodeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class TreeNode:
     """What lies at a path.
 
     `mode` are its permissions and `target` is a link's text. The names of one file (hard links)
@@ -52,7 +52,7 @@ class Walk:
 
 
 @dataclass(frozen=True)
-class Tree:
+class FileTree:
     """A root file system, or a folder of one such as a Python environment.
 
     `nodes` are by path below the tree's top, which is `/` and among them, as is the folder of each;
@@ -61,7 +61,7 @@ class Tree:
     real one: nothing but `""` for a whole root. Nobody writes to it meanwhile.
     """
 
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, TreeNode]
     open_file: Callable[[str], AbstractContextManager[BinaryIO]]
     tops: tuple[str, ...] = ("",)
 

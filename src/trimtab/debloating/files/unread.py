@@ -4,7 +4,7 @@ import stat
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable
 
-from trimtab.debloating.copies.layout import Entry, Layout
+from trimtab.debloating.copies.layout import EnvironmentLayout, LayoutEntry
 from trimtab.debloating.files.kinds_of_files import kind_of_file
 from trimtab.records.manifest import OtherFiles
 from trimtab.records.usage import Usage
@@ -13,7 +13,7 @@ _READ = {"read", "write", "execute", "map", "map_execute"}
 
 
 def other_files(
-    layout: Layout,
+    layout: EnvironmentLayout,
     usages: Iterable[Usage],
     libraries: Container[str],
     goes: Callable[[str], bool],
@@ -51,9 +51,9 @@ def other_files(
     }
 
 
-def _named_once(layout: Layout, read: Container[str]) -> Iterable[Entry]:
+def _named_once(layout: EnvironmentLayout, read: Container[str]) -> Iterable[LayoutEntry]:
     """Return each regular file by one of its names: by one that was read, if any was."""
-    chosen: dict[tuple[int, int], Entry] = {}
+    chosen: dict[tuple[int, int], LayoutEntry] = {}
     for entry in layout.entries():
         identity = entry.status.st_dev, entry.status.st_ino
         if stat.S_ISREG(entry.status.st_mode) and (
@@ -63,6 +63,6 @@ def _named_once(layout: Layout, read: Container[str]) -> Iterable[Entry]:
     return chosen.values()
 
 
-def _as_used(layout: Layout, entry: Entry) -> str:
+def _as_used(layout: EnvironmentLayout, entry: LayoutEntry) -> str:
     """Return the path that a usage has of an entry: of a root that of the programs inside."""
     return f"/{entry.name}" if layout.is_root else entry.path

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from trimtab.binaries.gpu.compression import Expansion
 from trimtab.binaries.gpu.cubin import CubinError, read_cubin
 from trimtab.binaries.gpu.fatbin import (
+    CubinFrame,
     Element,
+    ElementKind,
     FatbinError,
     FatbinTooLargeError,
-    Frame,
-    Kind,
     cubin_bytes,
 )
 from trimtab.binaries.gpu.ptx import PtxError, ptx_kernels
 
-Piece = Element | Frame
+Piece = Element | CubinFrame
 _ELF_TYPE, _ET_REL = slice(16, 18), b"\1\0"
 # Of programs above this size two are in memory at a time; few of CUDA's libraries have such.
 _LARGE_BYTES = 32 << 20
@@ -47,9 +47,9 @@ class GpuProgram:
     too_large: bool = False
 
 
-def kind_of(piece: Piece) -> Kind:
+def kind_of(piece: Piece) -> ElementKind:
     """Return what the piece holds; a bare frame always holds a cubin."""
-    return piece.kind if isinstance(piece, Element) else Kind.ELF
+    return piece.kind if isinstance(piece, Element) else ElementKind.ELF
 
 
 def read_programs(
@@ -73,7 +73,7 @@ def _read(
     try:
         with _large if piece.uncompressed_bytes > _LARGE_BYTES else nullcontext():
             program = cubin_bytes(data, piece, expansion)
-            if kind_of(piece) is Kind.PTX:
+            if kind_of(piece) is ElementKind.PTX:
                 return GpuProgram(kernels=ptx_kernels(program))
             cubin = read_cubin(program)
             hashed = len(program) in hashed_sizes

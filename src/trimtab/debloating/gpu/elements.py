@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.gpu.architecture import can_load, preference, ptx_fits
-from trimtab.binaries.gpu.fatbin import GpuCode, Kind
+from trimtab.binaries.gpu.fatbin import ElementKind, GpuCode
 from trimtab.debloating.gpu.element_programs import GpuProgram, Piece, kind_of, read_programs
 from trimtab.records.usage import UsedModule
 
@@ -54,7 +54,7 @@ _TEXTS = {
 
 
 @dataclass(frozen=True)
-class GpuUse:
+class UsedGpuCode:
     """What traced runs used: modules by SHA-256, kernels known by name only, and on which GPUs.
 
     `traced_on` are compute capabilities, 90 for 9.0. `linked` is whether code may have been linked
@@ -69,7 +69,7 @@ class GpuUse:
     @classmethod
     def of(
         cls, modules: Iterable[UsedModule], traced_on: Iterable[int], linked: bool = True
-    ) -> "GpuUse":
+    ) -> "UsedGpuCode":
         """Return the use of several runs; modules without a digest are known by name only."""
         by_digest: dict[str, UsedModule] = {}
         names: set[str] = set()
@@ -150,7 +150,7 @@ def decide(
     data: NDArray[np.uint8],
     gpu_code: GpuCode,
     gpus: Sequence[int],
-    use: GpuUse | None,
+    use: UsedGpuCode | None,
     touched: Collection[int] = (),
 ) -> Decisions:
     """Decide every element and frame of the file `data` (uint8) for the target GPUs `gpus`.
@@ -200,9 +200,11 @@ def decide(
 
 def _picked(group: Sequence[Piece], gpu: int) -> list[Piece]:
     """Return the pieces of one region of which the driver takes one for this GPU."""
-    fitting = [p for p in group if kind_of(p) is Kind.ELF and can_load(p.architecture, gpu)]
+    fitting = [p for p in group if kind_of(p) is ElementKind.ELF and can_load(p.architecture, gpu)]
     if not fitting:
-        fitting = [p for p in group if kind_of(p) is Kind.PTX and ptx_fits(p.architecture, gpu)]
+        fitting = [
+            p for p in group if kind_of(p) is ElementKind.PTX and ptx_fits(p.architecture, gpu)
+        ]
     closest = max((preference(piece.architecture) for piece in fitting), default=0)
     return [piece for piece in fitting if preference(piece.architecture) == closest]
 
@@ -210,9 +212,9 @@ def _picked(group: Sequence[Piece], gpu: int) -> list[Piece]:
 def _unless_picked(piece: Piece, gpus: Sequence[int], linked: bool) -> ElementReason:
     """Return the reason of a piece that no target GPU gets by itself."""
     kind = kind_of(piece)
-    if kind is Kind.ELF or not any(ptx_fits(piece.architecture, gpu) for gpu in gpus):
+    if kind is ElementKind.ELF or not any(ptx_fits(piece.architecture, gpu) for gpu in gpus):
         return ElementReason.ARCHITECTURE
-    if kind is Kind.PTX:
+    if kind is ElementKind.PTX:
         return ElementReason.PTX
     # LTO-IR is there for linking at run time, which leaves no trace of what was linked.
     return ElementReason.UNREADABLE if linked else ElementReason.UNUSED
@@ -222,7 +224,7 @@ def _decide_by_use(
     data: NDArray[np.uint8],
     groups: Sequence[Sequence[Piece]],
     picked: Mapping[int, Sequence[Sequence[Piece]]],
-    use: GpuUse,
+    use: UsedGpuCode,
     reasons: dict[int, ElementReason],
     used_kernels: dict[int, frozenset[str]],
     unused_kernels: dict[int, str],
@@ -234,7 +236,7 @@ def _decide_by_use(
         piece.offset: piece
         for group in groups
         for piece in group
-        if kind_of(piece) is Kind.ELF and piece.uncompressed_bytes in sizes
+        if kind_of(piece) is ElementKind.ELF and piece.uncompressed_bytes in sizes
     }
     programs = read_programs(data, wanted.values(), sizes)
     loaded = {
@@ -261,7 +263,9 @@ def _decide_by_use(
                     keep(piece, _reason_of_used([module]), module.kernels)
             for piece in choice:
                 program = programs[piece.offset]
-                compiled = kind_of(piece) is Kind.PTX  # the digest of what it becomes is not known
+                compiled = (
+                    kind_of(piece) is ElementKind.PTX
+                )  # the digest of what it becomes is not known
                 names = use.names if traced and not compiled else every_kernel
                 kernels = program.kernels & names
                 if kernels or (modules and not traced):
@@ -281,4 +285,4 @@ def _reason_of_unused(piece: Piece, program: GpuProgram, linked: bool) -> Elemen
         return ElementReason.TOO_LARGE if program.too_large else ElementReason.UNREADABLE
     if not program.kernels and (linked or not program.relocatable):
         return ElementReason.GLOBALS if program.has_globals else ElementReason.NO_KERNELS
-    return ElementReason.PTX if kind_of(piece) is Kind.PTX else ElementReason.UNUSED
+    return ElementReason.PTX if kind_of(piece) is ElementKind.PTX else ElementReason.UNUSED

@@ -19,7 +19,7 @@ from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.config.groups.debloat import Debloat, Fallback, Gpu, Kernels, Mode
 from trimtab.debloating.gpu.element_programs import Piece
-from trimtab.debloating.gpu.elements import Decisions, ElementReason, GpuUse, decide
+from trimtab.debloating.gpu.elements import Decisions, ElementReason, UsedGpuCode, decide
 from trimtab.profiling.tracing.kernels import asks_for_gpu
 from trimtab.records.usage import Usage, UsedLibrary
 
@@ -41,7 +41,7 @@ class GpuScope:
     """
 
     gpus: tuple[int, ...] = ()
-    use: GpuUse | None = None
+    use: UsedGpuCode | None = None
     prune: bool = False
     put_back: bool = False
     why_all: str = ""
@@ -67,7 +67,7 @@ def gpu_scope_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str])
     put_back = comes_back and options.mode == Mode.COMPACT
     if not numbers:
         if options.gpu == Gpu.USED and put_back and not any(map(_asks_for_gpu, usages)):
-            return GpuScope(use=GpuUse.of([], [], linked=False), put_back=True)
+            return GpuScope(use=UsedGpuCode.of([], [], linked=False), put_back=True)
         return GpuScope(why_all="no GPU was traced on, and the hardware names none")
     if options.gpu == Gpu.ARCHITECTURE or comes_back != put_back:
         return GpuScope(numbers)
@@ -76,7 +76,7 @@ def gpu_scope_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str])
             return GpuScope(why_all=usage.kernels_not_traced_because or "no kernels were traced")
     modules = [module for usage in usages for module in usage.modules]
     linked = any(_links(library) for usage in usages for library in usage.libraries)
-    use = GpuUse.of(modules, traced_on, linked)
+    use = UsedGpuCode.of(modules, traced_on, linked)
     return GpuScope(numbers, use, options.kernels == Kernels.PRUNE, put_back)
 
 

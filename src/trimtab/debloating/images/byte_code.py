@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from trimtab.errors import UserError
-from trimtab.profiling.runs.root import ENGINES_PATH, Root
+from trimtab.profiling.runs.root import ENGINES_PATH, RootFileSystem
 
 _INTERPRETER = re.compile(r"python3\.\d+")
 _PATIENCE_S = 600.0
@@ -56,7 +56,9 @@ def add_byte_code(original: Path, slim: Path, gone: Collection[str] = ()) -> int
         return 0
     with TemporaryDirectory() as place:
         made = Path(place).resolve()
-        if not _all_compiled(Root(original, binds=(made,)), interpreters[0], modules, made):
+        if not _all_compiled(
+            RootFileSystem(original, binds=(made,)), interpreters[0], modules, made
+        ):
             return 0
         return sum(_taken_over(made, slim, path) for path in modules)
 
@@ -78,14 +80,14 @@ def _is_compiled(original: Path, path: str) -> bool:
     return place.is_symlink() or any(_byte_code_in(place, path))
 
 
-def _all_compiled(root: Root, interpreter: str, modules: list[str], made: Path) -> bool:
+def _all_compiled(root: RootFileSystem, interpreter: str, modules: list[str], made: Path) -> bool:
     """Have as many interpreters as there are processors compile a part of the modules each."""
     parts = [modules[first::_PROCESSES] for first in range(min(_PROCESSES, len(modules)))]
     with ThreadPoolExecutor(_PROCESSES) as pool:
         return all(pool.map(lambda part: _compiled(root, interpreter, part, made), parts))
 
 
-def _compiled(root: Root, interpreter: str, modules: list[str], made: Path) -> bool:
+def _compiled(root: RootFileSystem, interpreter: str, modules: list[str], made: Path) -> bool:
     """Have the original's interpreter write byte code below `made`; return whether it did."""
     command = [interpreter, "-I", "-S", "-B", "-c", _COMPILE, str(made)]
     names = b"".join(os.fsencode(path) + b"\n" for path in modules)

@@ -7,8 +7,8 @@ from operator import add
 from pathlib import Path
 
 from trimtab.debloating.files.closure import Kept
-from trimtab.debloating.files.removed_files import CountedFile, Selection, selection
-from trimtab.debloating.files.tree import NodeKind, Tree
+from trimtab.debloating.files.removed_files import CountedFile, FileSelection, selection
+from trimtab.debloating.files.tree import FileTree, NodeKind
 from trimtab.debloating.images.exposure.binaries import Binaries, binaries_of
 from trimtab.debloating.images.exposure.gadgets import Gadgets
 from trimtab.debloating.images.provisioning import Provisioning, provisioned
@@ -19,7 +19,7 @@ from trimtab.debloating.images.vulnerabilities.known import known_vulnerabilitie
 from trimtab.debloating.images.vulnerabilities.packages import Package, packages_in, packages_left
 from trimtab.images.archives.image import Image
 from trimtab.images.merging import merged_view
-from trimtab.images.node import Kind, Node
+from trimtab.images.node import FileType, Inode
 from trimtab.images.view import View
 from trimtab.images.weighing import Weight
 from trimtab.records.images.comparison import KnownVulnerability
@@ -28,7 +28,7 @@ _Found = Mapping[tuple[str, str, str], list[KnownVulnerability]]
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedImage:
     """One of the two: `file_bytes` are those of its regular files, each once, links not at all.
 
     `packages` are those of which a file is there. `vulnerabilities` are None where no advisories
@@ -59,9 +59,9 @@ class Compared:
     went at which the second one has something else, a link or a folder.
     """
 
-    before: Side
-    after: Side
-    gone: Selection
+    before: ComparedImage
+    after: ComparedImage
+    gone: FileSelection
     replaced: frozenset[str]
     smaller_files: int
     smaller_bytes: int
@@ -120,7 +120,7 @@ def compare_images(
     )
 
 
-def _packages(before: Tree, after: Tree) -> tuple[list[Package], list[Package]]:
+def _packages(before: FileTree, after: FileTree) -> tuple[list[Package], list[Package]]:
     installed = packages_in(before)
     return packages_left(installed, before), packages_left(installed, after)
 
@@ -132,10 +132,10 @@ def _side(
     binaries: Binaries,
     packages: list[Package],
     known: _Found | None,
-) -> Side:
+) -> ComparedImage:
     files = set(_files(view).values())
     weight, provisioning = provisioned(image, view, gbit_per_s)
-    return Side(
+    return ComparedImage(
         files=len(files),
         file_bytes=sum(node.size_bytes for node in files),
         weight=weight,
@@ -152,5 +152,5 @@ def _of(packages: Iterable[Package], known: _Found) -> Iterable[KnownVulnerabili
         yield from known.get(package.identity, ())
 
 
-def _files(view: View) -> dict[str, Node]:
-    return {path: node for path, node in view.walk() if node.kind is Kind.FILE}
+def _files(view: View) -> dict[str, Inode]:
+    return {path: node for path, node in view.walk() if node.kind is FileType.FILE}

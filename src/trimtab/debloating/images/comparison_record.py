@@ -1,6 +1,6 @@
 """A comparison as its document has it."""
 
-from trimtab.debloating.images.comparing import Compared, Side
+from trimtab.debloating.images.comparing import Compared, ComparedImage
 from trimtab.debloating.images.exposure.gadgets import Gadgets
 from trimtab.records.images.comparison import GadgetCount, GoneFile, ImageComparison, ImageSide
 
@@ -31,7 +31,7 @@ def comparison_record(
     )
 
 
-def _side(side: Side, name: str) -> ImageSide:
+def _side(side: ComparedImage, name: str) -> ImageSide:
     gadgets = side.binaries.gadgets
     return ImageSide(
         name=name,

@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.files.tree import FileTree
 from trimtab.debloating.images.unserved import starts_unserved
 from trimtab.images.archives.image import RunConfig
 from trimtab.profiling.runs.root import ENGINES_PATH
@@ -18,7 +18,7 @@ _WORD = re.compile(r"[^\s\x00-\x1f;&|<>(){}`$\"'=]+")
 _MOST_WORDS, _MOST_FOLDERS = 1000, 100
 
 
-def named_by_health_check(tree: Tree, run: RunConfig) -> set[str]:
+def named_by_health_check(tree: FileTree, run: RunConfig) -> set[str]:
     """Return the files of an image's file system `tree` that its health check names.
 
     They are absolute paths, as programs see them: the shell, and for each word of the command, or
@@ -42,7 +42,7 @@ def words_of(run: RunConfig) -> tuple[str, ...]:
     return command if form == ("CMD",) else ()
 
 
-def is_unserved(tree: Tree, run: RunConfig) -> bool:
+def is_unserved(tree: FileTree, run: RunConfig) -> bool:
     """Return whether the health check is a program of `tree` that loads no library of ours."""
     for word in words_of(run)[:1]:
         places = [""] if "/" in word else run.variables.get("PATH", ENGINES_PATH).split(":")

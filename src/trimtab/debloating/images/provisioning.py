@@ -9,7 +9,7 @@ from pathlib import Path
 from trimtab.images.archives.image import Image
 from trimtab.images.compression import Compression
 from trimtab.images.extracting import extract
-from trimtab.images.node import Kind
+from trimtab.images.node import FileType
 from trimtab.images.view import View
 from trimtab.images.weighing import Weight, recompressed, weigh
 from trimtab.records.images.comparison import Step
@@ -62,7 +62,7 @@ def _needed_bytes(image: Image, view: View) -> int:
     files = set()
     for _, node in view.walk():
         paths += 1
-        if node.kind is Kind.FILE:
+        if node.kind is FileType.FILE:
             files.add(node)
     extracted_bytes = sum(node.stored_bytes for node in files) + paths * _BLOCK_BYTES
     hidden_bytes = sum(layer.region.size_bytes for layer in image.layers)

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trimtab.images.node import Kind, Node
+from trimtab.images.node import FileType, Inode
 from trimtab.images.view import View
 
 _SHELL = re.compile(r"(?:[ackz]|r?ba|da|mk|pdk|tc|ya)?sh|fish|busybox|toybox")
@@ -31,9 +31,9 @@ class Surface:
 
 def surface_of(view: View) -> Surface:
     """Return what of `view` may be run; what is a shell or interpreter its names and links tell."""
-    executables: dict[Node, str] = {}
+    executables: dict[Inode, str] = {}
     for path, node in view.walk():
-        if node.kind is Kind.FILE and node.mode & _MAY_RUN:
+        if node.kind is FileType.FILE and node.mode & _MAY_RUN:
             executables.setdefault(node, path)
     return Surface(
         tuple(sorted(executables.values())),
@@ -43,20 +43,20 @@ def surface_of(view: View) -> Surface:
     )
 
 
-def _runs_as_another(node: Node) -> bool:
+def _runs_as_another(node: Inode) -> bool:
     return bool(node.mode & (stat.S_ISUID | stat.S_ISGID)) or any(
         key == "security.capability" for key, _ in node.xattrs
     )
 
 
-def _named(view: View, executables: dict[Node, str], name: re.Pattern[str]) -> tuple[str, ...]:
+def _named(view: View, executables: dict[Inode, str], name: re.Pattern[str]) -> tuple[str, ...]:
     return tuple(
         sorted({executables[node] for node in _of_name(view, name) if node in executables})
     )
 
 
-def _of_name(view: View, name: re.Pattern[str]) -> Iterator[Node]:
+def _of_name(view: View, name: re.Pattern[str]) -> Iterator[Inode]:
     for path, node in view.walk():
         if name.fullmatch(path.rpartition("/")[2]):
-            found = view.find(path) if node.kind is Kind.LINK else None
+            found = view.find(path) if node.kind is FileType.LINK else None
             yield found.node if found else node

@@ -10,14 +10,14 @@ from typing import TypeGuard
 
 from trimtab.binaries.elf.loading import Loading, read_loading
 from trimtab.debloating.files.chosen.groups import executed_in
-from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.files.tree import FileTree
 from trimtab.records.usage import Usage
 
 _LINKER_OF_MUSL = "ld-musl"
 _LONGEST_LINE, _MOST_INTERPRETERS = 256, 5  # as the kernel takes them (execve(2))
 
 
-def unserved_programs(tree: Tree, usages: Iterable[Usage]) -> dict[str, str]:
+def unserved_programs(tree: FileTree, usages: Iterable[Usage]) -> dict[str, str]:
     """Return the programs of `tree` that `usages` saw executed, by path, and what each is.
 
     That is `static`, `of Go`, `of musl` or `of another C library`. Scripts are as their
@@ -36,7 +36,7 @@ def unserved_programs(tree: Tree, usages: Iterable[Usage]) -> dict[str, str]:
     }
 
 
-def starts_unserved(tree: Tree, path: str) -> bool:
+def starts_unserved(tree: FileTree, path: str) -> bool:
     """Return whether executing the file `path` of `tree` starts such a program.
 
     Of a script that is its interpreter.
@@ -57,7 +57,7 @@ def _is_unserved(loading: Loading | None) -> TypeGuard[Loading]:
     return loading is not None and (loading.of_go or not loading.by_glibc)
 
 
-def _loading(tree: Tree, path: str) -> Loading | None:
+def _loading(tree: FileTree, path: str) -> Loading | None:
     with tree.open_file(path) as file:
         return read_loading(file)
 

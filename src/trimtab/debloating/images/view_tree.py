@@ -6,16 +6,16 @@ import os
 import re
 from typing import BinaryIO
 
-from trimtab.debloating.files.tree import Node, NodeKind, Tree
+from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
 from trimtab.images import node as of_images
 from trimtab.images.archives.image import Image
 from trimtab.images.contents import contents_of
 from trimtab.images.view import View
 
 _KINDS = {
-    of_images.Kind.FILE: NodeKind.FILE,
-    of_images.Kind.FOLDER: NodeKind.FOLDER,
-    of_images.Kind.LINK: NodeKind.LINK,
+    of_images.FileType.FILE: NodeKind.FILE,
+    of_images.FileType.FOLDER: NodeKind.FOLDER,
+    of_images.FileType.LINK: NodeKind.LINK,
 }
 # What `packages_of` and `packages_in` read: the databases of dpkg, apk, pip, conda and npm.
 _DATABASE = re.compile(
@@ -27,7 +27,7 @@ _DATABASE = re.compile(
 _MOST_BYTES = 1 << 28  # of all lists; those of a whole CUDA environment have 20 MB
 
 
-def view_tree(image: Image, view: View) -> Tree:
+def view_tree(image: Image, view: View) -> FileTree:
     """Return the tree of `view`, of whose files only the databases of packages can be opened.
 
     They are read at once. Of more than 256 MiB of them the rest counts as empty. Raises as
@@ -35,10 +35,10 @@ def view_tree(image: Image, view: View) -> Tree:
     """
     found = dict(view.walk())
     nodes = {path: _node(node) for path, node in found.items()}
-    wanted: dict[of_images.Node, str] = {}
+    wanted: dict[of_images.Inode, str] = {}
     left_bytes = _MOST_BYTES
     for path, node in found.items():
-        if node.kind is of_images.Kind.FILE and _DATABASE.search(path):
+        if node.kind is of_images.FileType.FILE and _DATABASE.search(path):
             left_bytes -= node.size_bytes
             if left_bytes >= 0:
                 wanted[node] = path
@@ -49,10 +49,10 @@ def view_tree(image: Image, view: View) -> Tree:
             raise OSError(errno.EACCES, os.strerror(errno.EACCES), path)
         return io.BytesIO(texts.get(found[path], b""))
 
-    return Tree(nodes, open_file)
+    return FileTree(nodes, open_file)
 
 
-def _node(node: of_images.Node) -> Node:
+def _node(node: of_images.Inode) -> TreeNode:
     kind = _KINDS.get(node.kind, NodeKind.OTHER)
     size_bytes = node.size_bytes if kind is NodeKind.FILE else 0
-    return Node(kind, size_bytes, node.mode, node.target, node)
+    return TreeNode(kind, size_bytes, node.mode, node.target, node)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.binaries.elf.format_rules import format_violation
 from trimtab.binaries.elf.functions import Functions, read_functions
-from trimtab.binaries.elf.promises import broken_promise
 from trimtab.binaries.elf.reader import Elf, read_loaded
 from trimtab.binaries.relations.likely import with_likely
 from trimtab.binaries.relations.resolvers import resolvers
 from trimtab.binaries.relations.unwind_spans import without_unwind_tables
+from trimtab.binaries.rewriting.initializers import stop_patches, strip_initializers
 from trimtab.binaries.rewriting.locate import left_as_it_is, locate
-from trimtab.binaries.rewriting.not_started import stop_patches, without_start
 from trimtab.binaries.rewriting.regions import Patch
 from trimtab.binaries.rewriting.spans import Spans
 from trimtab.binaries.rewriting.start_up import why_started
@@ -60,7 +60,7 @@ def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Lo
 
 def _locate_used(elf: Elf, library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Located:
     functions = read_functions(elf)
-    broken = library.written_wrongly or broken_promise(elf)
+    broken = library.written_wrongly or format_violation(elf)
     if library.left_alone:
         broken = LEFT_ALONE.removeprefix("it is left as it is: ")
     if broken:
@@ -84,7 +84,7 @@ def _locate_used(elf: Elf, library: ProfiledLibrary, options: Debloat, gpu: GpuS
     spans = locate(elf, functions, used, options.symbols == Symbols.KEEP)
     touched = elf.offsets_of(library.used_data)
     if stopped:
-        spans = without_start(elf, spans)
+        spans = strip_initializers(elf, spans)
     elif options.mode == Mode.COMPACT and options.fallback != Fallback.NONE:
         # Elsewhere data does not come back.
         spans = without_unwind_tables(elf, spans)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.elf.reader import Elf, read_elf, read_loaded
 from trimtab.binaries.errors import ElfError, UnreadableError
-from trimtab.debloating.copies.layout import Layout
+from trimtab.debloating.copies.layout import EnvironmentLayout
 from trimtab.errors import UserError
 from trimtab.files import sha256_of, sha256_of_all
 from trimtab.profiling.tracing.function_records import LEFT_ALONE, NO_FUNCTIONS
@@ -57,7 +57,7 @@ def profiled_libraries(
     A library used by several workloads keeps the union of what they used. Executables are left
     out. Raises UserError when two records disagree about a file, or the file was changed since.
     """
-    layout = Layout.of(folder, own)
+    layout = EnvironmentLayout.of(folder, own)
     linked = _linked_libraries(layout)
     by_path: dict[str, list[UsedLibrary]] = {}
     for usage in usages:
@@ -71,7 +71,7 @@ def profiled_libraries(
     return [library for library in libraries if library is not None]
 
 
-def _linked_libraries(layout: Layout) -> dict[str, str]:
+def _linked_libraries(layout: EnvironmentLayout) -> dict[str, str]:
     """Return the files outside that links inside lead to, with the names of the links.
 
     Some installers link the files of a package into their cache.
@@ -154,7 +154,7 @@ def unloaded_libraries(folder: Path, usages: Iterable[Usage]) -> list[UsedLibrar
 
 
 def _libraries_below(folder: Path) -> Iterator[tuple[Path, Elf]]:
-    for entry in Layout.of(folder.resolve()).entries():
+    for entry in EnvironmentLayout.of(folder.resolve()).entries():
         if ".so" in entry.base and stat.S_ISREG(entry.status.st_mode):
             try:
                 elf = read_elf(Path(entry.path))

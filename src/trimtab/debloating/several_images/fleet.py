@@ -16,7 +16,7 @@ from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.several_images.sharing import CommonBase, SlimFileSystem, write_sharing
-from trimtab.debloating.targets.image import SLIM_IMAGE, STORE, Image
+from trimtab.debloating.targets.image import SLIM_IMAGE, STORE, ImageTarget
 from trimtab.errors import UserError
 from trimtab.files import read_limited
 from trimtab.images.compression import Compression
@@ -29,12 +29,12 @@ OnStep = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Member:
+class FleetMember:
     """A folder in which an image was made slim, and the `usages`, files, that it was made by."""
 
     folder: Path
     stage: DebloatStage
-    target: Image
+    target: ImageTarget
     usages: tuple[Path, ...]
     settling: Settling
 
@@ -60,12 +60,12 @@ class Member:
         return cls(
             folder,
             stage,
-            Image.of(stage.workloads[0]),
+            ImageTarget.of(stage.workloads[0]),
             tuple(usages),
             Settling.read(needed[1]),
         )
 
-    def usages_for(self, other: "Member", base: CommonBase) -> Iterator[Usage]:
+    def usages_for(self, other: "FleetMember", base: CommonBase) -> Iterator[Usage]:
         """Yield what its programs used of the base, as if it were of the image of `other`."""
         ours, theirs = self.target.root.resolve(), other.target.root.resolve()
         for usage in map(Usage.read, self.usages):
@@ -90,7 +90,7 @@ class Member:
         return place.is_relative_to(root) and f"/{place.relative_to(root)}" in base.paths
 
 
-def members_of(folders: Sequence[Path], destination: Path) -> dict[str, Member]:
+def members_of(folders: Sequence[Path], destination: Path) -> dict[str, FleetMember]:
     """Return what the workspaces `folders` have, by their names; raises UserError as Member.of.
 
     Also where two have one name.
@@ -98,11 +98,13 @@ def members_of(folders: Sequence[Path], destination: Path) -> dict[str, Member]:
     names = [folder.resolve().name for folder in folders]
     if len(set(names)) < len(names):
         raise UserError(f"{', '.join(names)}: expected workspaces of different names")
-    return {name: Member.of(each, destination) for name, each in zip(names, folders, strict=True)}
+    return {
+        name: FleetMember.of(each, destination) for name, each in zip(names, folders, strict=True)
+    }
 
 
 def slim_together(
-    fleet: Mapping[str, Member], destination: Path, on_step: OnStep = lambda words: None
+    fleet: Mapping[str, FleetMember], destination: Path, on_step: OnStep = lambda words: None
 ) -> dict[str, Path]:
     """Make the images of `fleet`, by their names, slim again, so that they share a layer.
 
@@ -149,7 +151,7 @@ def slim_together(
 
 
 def _debloating(
-    member: Member, members: Sequence[Member], base: CommonBase, place: Path
+    member: FleetMember, members: Sequence[FleetMember], base: CommonBase, place: Path
 ) -> Debloating:
     """Return what makes `member` slim at `place` for what all of `members` used of the base."""
     member.target.check_place(place / "env")

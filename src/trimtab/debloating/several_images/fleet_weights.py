@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from trimtab.debloating.several_images.fleet import Member
+from trimtab.debloating.several_images.fleet import FleetMember
 from trimtab.debloating.targets.image import SLIM_IMAGE
 from trimtab.images.archives.image import Image
 from trimtab.images.archives.opening import open_image
 from trimtab.images.compression import Compression
 from trimtab.images.weighing import Weight, layer_weights, total_weight
-from trimtab.records.images.fleet import Fleet, FleetState, Layers
+from trimtab.records.images.fleet import Fleet, FleetState, LayerTotals
 
 
-def fleet_of(members: Mapping[str, Member], sharing: Mapping[str, Path]) -> Fleet:
+def fleet_of(members: Mapping[str, FleetMember], sharing: Mapping[str, Path]) -> Fleet:
     """Return what the images of `members` weigh, before and after `sharing`, archives, were made.
 
     Raises ImageError where an image was changed since.
@@ -42,7 +42,7 @@ def fleet_state(images: Mapping[str, Image]) -> FleetState:
     )
 
 
-def _layers(weights: Iterable[Weight]) -> Layers:
+def _layers(weights: Iterable[Weight]) -> LayerTotals:
     every = list(weights)
     total = total_weight(every)
-    return Layers(len(every), total.compressed_bytes, total.uncompressed_bytes)
+    return LayerTotals(len(every), total.compressed_bytes, total.uncompressed_bytes)

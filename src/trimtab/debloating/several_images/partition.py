@@ -17,7 +17,7 @@ from trimtab.debloating.fallback import Source
 from trimtab.debloating.files.chosen.groups import executed_in
 from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.images.packing import slim_name, slim_view, started
-from trimtab.debloating.several_images.fleet import Member
+from trimtab.debloating.several_images.fleet import FleetMember
 from trimtab.debloating.targets.image import SLIM_IMAGE
 from trimtab.errors import UserError
 from trimtab.images.archives.image import Config, Image
@@ -39,7 +39,7 @@ def partition(
     entrypoint is the program, and all else of their config the original's. Raises UserError for
     what is no workspace of a slim image, and where no program of the image ran.
     """
-    member = Member.of(folder, destination)
+    member = FleetMember.of(folder, destination)
     tree = member.target.tree()
     needs = {
         program: frozenset(kept_paths(tree, [], [program]))
@@ -65,7 +65,7 @@ def _names(programs: Mapping[str, object]) -> dict[str, str]:
 
 
 def _write(
-    member: Member, others: frozenset[str], program: str, name: str, destination: Path
+    member: FleetMember, others: frozenset[str], program: str, name: str, destination: Path
 ) -> Path:
     target, options, place = member.target, member.stage.debloat, destination / name
     target.check_place(place / "env")
@@ -92,7 +92,7 @@ def _write(
     return place / SLIM_IMAGE
 
 
-def _without(member: Member, others: frozenset[str]) -> Usage:
+def _without(member: FleetMember, others: frozenset[str]) -> Usage:
     """Return what was used, but for the paths `others`."""
     root, tree = member.target.root.resolve(), member.target.tree()
     [usage] = map(Usage.read, member.usages)

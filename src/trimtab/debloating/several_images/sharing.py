@@ -16,7 +16,7 @@ from trimtab.files import sha256_of
 from trimtab.images.archives.image import Image
 from trimtab.images.compression import Compression
 from trimtab.images.merging import merged_view
-from trimtab.images.node import Folder, Node
+from trimtab.images.node import Folder, Inode
 from trimtab.images.selection import select
 from trimtab.images.view import View
 from trimtab.images.writing.image import WrittenImage, write_image
@@ -101,14 +101,14 @@ def _alike(base: CommonBase, views: Sequence[tuple[View, list[str]]]) -> set[str
     return alike
 
 
-def _names(nodes: dict[str, Node], kept: list[str]) -> list[list[str]]:
-    names: dict[Node, list[str]] = defaultdict(list)
+def _names(nodes: dict[str, Inode], kept: list[str]) -> list[list[str]]:
+    names: dict[Inode, list[str]] = defaultdict(list)
     for path in kept:
         names[nodes[path]].append(path)
     return [of_one for of_one in names.values() if len(of_one) > 1]
 
 
-def _contents(path: str, found: Sequence[dict[str, Node]]) -> Iterator[Hashable]:
+def _contents(path: str, found: Sequence[dict[str, Inode]]) -> Iterator[Hashable]:
     for nodes in found:
         local = nodes[path].local
         yield None if local is None else sha256_of(local)
@@ -138,7 +138,7 @@ def _write(
     )
 
 
-def _facts(node: Node) -> Hashable:
+def _facts(node: Inode) -> Hashable:
     return (
         *(node.kind, node.mode, node.uid, node.gid, node.mtime_ns, node.xattrs),
         *((node.layer,) if isinstance(node, Folder) else (node.layer, node.offset)),

@@ -11,9 +11,9 @@ from typing import ClassVar, Self
 
 from trimtab.config.groups.debloat import Debloat, Share
 from trimtab.config.groups.workload import Workload
-from trimtab.debloating.copies.layout import Layout
+from trimtab.debloating.copies.layout import EnvironmentLayout
 from trimtab.debloating.fallback import Source
-from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.files.tree import FileTree
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
 from trimtab.debloating.removal import Removal
 from trimtab.errors import UserError
@@ -66,10 +66,10 @@ class Target(ABC):
         """
 
     @abstractmethod
-    def layout(self) -> Layout:
+    def layout(self) -> EnvironmentLayout:
         """Return the folders that it consists of."""
 
-    def tree(self, copy: Path | None = None) -> Tree:
+    def tree(self, copy: Path | None = None) -> FileTree:
         """Return what is in it, as its programs see it, or as those of a `copy` see the same there.
 
         Raises UserError for a kind of which no files are removed.

@@ -10,9 +10,9 @@ from typing import ClassVar, Self
 
 from trimtab.config.groups.debloat import Fallback, Mode, Share
 from trimtab.debloating.copies.copying import copy_tree, take_over
+from trimtab.debloating.copies.directory_handle import DirectoryHandle
 from trimtab.debloating.copies.disk_use import disk_use
-from trimtab.debloating.copies.held_folder import HeldFolder
-from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Layout
+from trimtab.debloating.copies.layout import OF_THE_SYSTEM, EnvironmentLayout
 from trimtab.debloating.fallback import (
     IDENTITY_FILE,
     Source,
@@ -20,9 +20,9 @@ from trimtab.debloating.fallback import (
     fallback_digests,
     not_as_debloated,
 )
-from trimtab.debloating.files.coming_back import add_file_fallback
+from trimtab.debloating.files.file_fallback import add_file_fallback
 from trimtab.debloating.files.folder_tree import prefix_tree, spellings
-from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.files.tree import FileTree
 from trimtab.debloating.libraries.profiled import ProfiledLibrary, profiled_libraries
 from trimtab.debloating.original_identity import identity_bytes, identity_of
 from trimtab.debloating.removal import removed_paths
@@ -35,7 +35,7 @@ from trimtab.records.usage import Usage
 
 
 @dataclass(frozen=True)
-class Folder(Target):
+class FolderTarget(Target):
     """A target that is the folder `root`: its libraries are those that lie below.
 
     `own` are patterns of folders that belong to it also where they are links out of it: the slim
@@ -71,11 +71,11 @@ class Folder(Target):
         """Return the libraries below the folder that were loaded."""
         return profiled_libraries(usages, self.root, self.own)
 
-    def layout(self) -> Layout:
+    def layout(self) -> EnvironmentLayout:
         """Return where the folder is, and where its links lead once it is copied."""
-        return Layout.of(self.root, self.own)
+        return EnvironmentLayout.of(self.root, self.own)
 
-    def tree(self, copy: Path | None = None) -> Tree:
+    def tree(self, copy: Path | None = None) -> FileTree:
         """Return what is in the folder; what lies elsewhere, behind a link of it, is not."""
         tree = prefix_tree(self.root)
         return tree if copy is None else replace(tree, tops=spellings(copy))
@@ -146,7 +146,7 @@ class Folder(Target):
         `debloated` is the folder that Debloating writes.
         """
 
-    def _check_place(self, layout: Layout, destination: Path) -> None:
+    def _check_place(self, layout: EnvironmentLayout, destination: Path) -> None:
         place = destination.parent.resolve() / destination.name
         if layout.name_of(place) is not None or any(
             folder.is_relative_to(spelling)
@@ -159,7 +159,7 @@ class Folder(Target):
             )
 
     def _check(
-        self, manifest: Manifest, layout: Layout, libraries: Path, destination: Path
+        self, manifest: Manifest, layout: EnvironmentLayout, libraries: Path, destination: Path
     ) -> None:
         self._check_place(layout, destination)
         for name, file in manifest.files.items():
@@ -175,7 +175,7 @@ class Folder(Target):
 
 def _add_identity(copy: Path, identity: OriginalIdentity) -> None:
     """Have programs of the slim environment know the original that they may need."""
-    with HeldFolder.at(copy) as top, top.folder(IDENTITY_FILE.parent, make=True) as ours:
+    with DirectoryHandle.at(copy) as top, top.folder(IDENTITY_FILE.parent, make=True) as ours:
         ours.write(IDENTITY_FILE.name, identity_bytes(identity))
 
 

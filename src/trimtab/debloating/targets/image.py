@@ -15,7 +15,7 @@ from typing import ClassVar, Self
 from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Source
-from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.files.tree import FileTree
 from trimtab.debloating.images.byte_code import add_byte_code
 from trimtab.debloating.images.health_check import named_by_health_check
 from trimtab.debloating.images.packing import pack
@@ -41,7 +41,7 @@ SLIM_IMAGE, SLIM_SIF, STORE = "slim.tar", "slim.sif", "store"  # beside the slim
 
 
 @dataclass(frozen=True)
-class Image(RootFolder):
+class ImageTarget(RootFolder):
     """The image at `location`; `root` is the folder with its file system."""
 
     location: str
@@ -73,10 +73,10 @@ class Image(RootFolder):
         return Environment(self.kind(), os.path.abspath(self.unpacked.image.path))
 
     @cached_property
-    def _tree(self) -> Tree:
+    def _tree(self) -> FileTree:
         return super().tree()
 
-    def tree(self, copy: Path | None = None) -> Tree:
+    def tree(self, copy: Path | None = None) -> FileTree:
         """Return what is in the image, as programs inside see it; nobody writes to its folder."""
         return self._tree
 

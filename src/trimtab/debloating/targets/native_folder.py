@@ -13,16 +13,16 @@ from typing import Self
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError, UnreadableError
 from trimtab.config.groups.workload import Workload
-from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Entry, Layout
+from trimtab.debloating.copies.layout import OF_THE_SYSTEM, EnvironmentLayout, LayoutEntry
 from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
-from trimtab.debloating.targets.folder import Folder
+from trimtab.debloating.targets.folder import FolderTarget
 from trimtab.errors import UserError
 from trimtab.native import with_preload
 from trimtab.profiling.runs.from_workload import absolute, moved, program_of
 from trimtab.profiling.runs.program import Program
 
 
-class NativeFolder(Folder):
+class NativeFolder(FolderTarget):
     """The folder that `target.location` of a workload names."""
 
     @classmethod
@@ -38,7 +38,7 @@ class NativeFolder(Folder):
                 f"workload {workload.name}: target.location: {workload.target.location!r} given,"
                 " expected a folder of its own that holds a program and its libraries"
             )
-        for entry in Layout.of(root).entries():
+        for entry in EnvironmentLayout.of(root).entries():
             if _finds_others_in(entry, root):
                 raise UserError(
                     f"{root / entry.name}: finds libraries by the path {root}, also in a copy of"
@@ -63,7 +63,7 @@ class NativeFolder(Folder):
         """Leave the copy as it is: `program` names it, and preloads the fallback."""
 
 
-def _finds_others_in(entry: Entry, root: Path) -> bool:
+def _finds_others_in(entry: LayoutEntry, root: Path) -> bool:
     try:
         elf = read_elf(Path(entry.path)) if stat.S_ISREG(entry.status.st_mode) else None
     except UnreadableError:

@@ -6,11 +6,11 @@ from pathlib import Path, PurePath
 from typing import Self
 
 from trimtab.config.groups.workload import Workload
-from trimtab.debloating.copies.held_folder import HeldFolder
+from trimtab.debloating.copies.directory_handle import DirectoryHandle
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM
 from trimtab.debloating.copies.renaming import names_any, rename_in
 from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
-from trimtab.debloating.targets.folder import Folder
+from trimtab.debloating.targets.folder import FolderTarget
 from trimtab.errors import UserError
 from trimtab.profiling.runs.from_workload import absolute, moved, program_of
 from trimtab.profiling.runs.program import Program
@@ -47,7 +47,7 @@ _FORGET_FOLDERS = (
 )
 
 
-class PythonPrefix(Folder):
+class PythonPrefix(FolderTarget):
     """The environment of a workload's interpreter, `python`."""
 
     own = tuple(str(PurePath(pattern).parent) for pattern in _NAME_IT)
@@ -114,7 +114,7 @@ class PythonPrefix(Folder):
 
         Raises UserError when there is a fallback and no `site-packages`.
         """
-        with HeldFolder.at(copy) as top:
+        with DirectoryHandle.at(copy) as top:
             rename_in(top, _NAME_IT, {self.root, self.root.resolve()}, destination)
             _load_fallbacks(top, [path for path in _MODULES if (copy / path).is_file()])
 
@@ -123,7 +123,7 @@ def _of_base(prefix: Path) -> Iterator[Path]:
     return (prefix / name for name in ("envs", "pkgs"))
 
 
-def _load_fallbacks(environment: HeldFolder, libraries: Sequence[Path]) -> None:
+def _load_fallbacks(environment: DirectoryHandle, libraries: Sequence[Path]) -> None:
     packages = list(environment.matching(_PACKAGES))
     if libraries and not packages:
         raise UserError(f"{environment.path}: no {_PACKAGES}, so no Python to fall back")

@@ -17,21 +17,21 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.config.groups.debloat import PackageDatabase
 from trimtab.config.groups.workload import Workload
-from trimtab.debloating.copies.held_folder import HeldFolder
-from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Layout
+from trimtab.debloating.copies.directory_handle import DirectoryHandle
+from trimtab.debloating.copies.layout import OF_THE_SYSTEM, EnvironmentLayout
 from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
 from trimtab.debloating.files.chosen.dpkg_list import add_package_list
 from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.folder_tree import root_tree
-from trimtab.debloating.files.tree import Node, NodeKind, Tree
+from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
 from trimtab.debloating.removal import options_of, packages_that_stay
-from trimtab.debloating.targets.folder import Folder
+from trimtab.debloating.targets.folder import FolderTarget
 from trimtab.errors import UserError
 from trimtab.native import native_path
 from trimtab.profiling.runs.from_workload import absolute, program_in
 from trimtab.profiling.runs.program import Program
-from trimtab.profiling.runs.root import INIT, STARTED_BY_INIT, Root
+from trimtab.profiling.runs.root import INIT, STARTED_BY_INIT, RootFileSystem
 from trimtab.records.manifest import Manifest
 from trimtab.records.usage import Usage
 
@@ -45,7 +45,7 @@ _OF_GO = "a program of Go may load it, whose use of functions is not traced"
 _MODULE = re.compile(r"/security/pam_\w+\.so\Z")  # of PAM: such programs load them by these names
 
 
-class RootFolder(Folder):
+class RootFolder(FolderTarget):
     """The root file system that `target.location` of a workload names."""
 
     @classmethod
@@ -118,7 +118,7 @@ class RootFolder(Folder):
             return frozenset()
         return frozenset(path.removeprefix("/") for path in kept_paths(tree, [], programs))
 
-    def _is_privileged(self, path: str, node: Node) -> bool:
+    def _is_privileged(self, path: str, node: TreeNode) -> bool:
         if node.kind is not NodeKind.FILE or not node.mode & 0o111:
             return False
         if node.mode & (stat.S_ISUID | stat.S_ISGID):
@@ -132,11 +132,11 @@ class RootFolder(Folder):
         """Return false: another program may load it, of another C library or with privileges."""
         return False
 
-    def layout(self) -> Layout:
+    def layout(self) -> EnvironmentLayout:
         """Return where it is; links in it lead where they lead for programs inside."""
-        return Layout.of_root(self.root)
+        return EnvironmentLayout.of_root(self.root)
 
-    def tree(self, copy: Path | None = None) -> Tree:
+    def tree(self, copy: Path | None = None) -> FileTree:
         """Return what is in the folder, as programs inside see it, also in a copy."""
         return root_tree(self.root)
 
@@ -155,8 +155,8 @@ class RootFolder(Folder):
         There the original is seen too, where the fallback may read it.
         """
         if slim is None:
-            return program_in(Root(self.root), workload, run_folder)
-        return program_in(Root(absolute(slim)), workload, run_folder).seeing(self.root)
+            return program_in(RootFileSystem(self.root), workload, run_folder)
+        return program_in(RootFileSystem(absolute(slim)), workload, run_folder).seeing(self.root)
 
     def adapt(self, copy: Path, destination: Path, debloated: Path) -> None:
         """Have every program of glibc's load what brings files back; all else is as it was.
@@ -167,11 +167,11 @@ class RootFolder(Folder):
         self._list_packages(copy, debloated)
         if not (copy / FILE_FALLBACK_LIBRARY).is_file():
             return
-        with HeldFolder.at(copy) as top, top.folder("etc", make=True) as etc:
+        with DirectoryHandle.at(copy) as top, top.folder("etc", make=True) as etc:
             before = self.tree().lines_at(f"/etc/{_PRELOADED}") if etc.has(_PRELOADED) else []
             lines = [f"/{FILE_FALLBACK_LIBRARY}", *before]
             etc.write(_PRELOADED, os.fsencode("".join(f"{line}\n" for line in lines)))
-        with HeldFolder.at(copy) as top, top.folder(INIT.parent) as ours:
+        with DirectoryHandle.at(copy) as top, top.folder(INIT.parent) as ours:
             ours.write(INIT.name, native_path("trimtab-init").read_bytes(), 0o755)
             if Manifest.read(debloated / "manifest.json").started_by_init:
                 ours.write(STARTED_BY_INIT.name, b"")
@@ -186,7 +186,7 @@ class RootFolder(Folder):
             add_package_list(copy, self.tree(), None if packed else stay)
 
 
-def _is_of_go(tree: Tree, path: str, node: Node) -> bool:
+def _is_of_go(tree: FileTree, path: str, node: TreeNode) -> bool:
     if node.kind is not NodeKind.FILE or not node.mode & 0o111:
         return False
     with tree.open_file(path) as file:

@@ -14,7 +14,7 @@ from trimtab.native import native_path, with_preload
 from trimtab.profiling.runs.launch import followed
 from trimtab.profiling.runs.program import Program
 from trimtab.records.verdict import Crash
-from trimtab.untrusted import UntrustedFileError, lines_of_untrusted, make_way
+from trimtab.untrusted import UntrustedFileError, lines_of_untrusted, remove_existing
 
 _MOST_BYTES, _MOST_LINES = 1 << 20, 1000
 # native/crash_reporter/crash.c: process, signal, address in the library, address, library
@@ -31,7 +31,7 @@ def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Cr
     """
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / "crash.txt"
-    make_way(record)
+    remove_existing(record)
     record.touch()
     program = program.with_access_to(record)
     environment = with_preload(program.environment, native_path("libtrimtab-crash.so"))

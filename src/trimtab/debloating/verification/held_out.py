@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from trimtab.config.groups.output import Comparison, Output
+from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import (
     ENDED_AT_A_MISS,
@@ -16,7 +16,7 @@ from trimtab.debloating.fallback import (
 from trimtab.debloating.misses import named
 from trimtab.debloating.slim_runs import restoring
 from trimtab.debloating.targets.base import Target
-from trimtab.debloating.verification.as_delivered import as_delivered
+from trimtab.debloating.verification.delivered_state import as_delivered
 from trimtab.debloating.verification.places import as_in_original
 from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import HardwareModel
@@ -30,7 +30,7 @@ from trimtab.records.misses.held_out import HeldOutInput, HeldOutRun
 from trimtab.records.misses.record_lines import CallCount, FileCount, lines_of_record
 from trimtab.records.misses.removed_calls import read_removed_calls
 from trimtab.records.misses.removed_files import read_missed_files
-from trimtab.untrusted import make_way
+from trimtab.untrusted import remove_existing
 
 _BEHAVIOURS = (Behaviour.STRICT, Behaviour.REPORT, Behaviour.RESTORE)
 # A program whose workers are ended one after the other may wait for them without end.
@@ -77,7 +77,7 @@ class _Original:
         """
         self.check_end()
         again, comparison = self._again, self.program.output
-        if comparison.compare == Comparison.LINES and self.run.output and again.output:
+        if comparison.compare == OutputComparison.LINES and self.run.output and again.output:
             own = changing_lines(self.run.output, again.output)
             return replace(comparison, changing=[*comparison.changing, *own])
         check_steady(self.program, self.run, again)
@@ -166,7 +166,7 @@ class HeldOutRuns:
         self, program: Program, behaviour: Behaviour | None, original: _Original, folder: Path
     ) -> HeldOutRun:
         record = folder.absolute() / "records" / f"{behaviour or 'none'}.jsonl"
-        make_way(record)
+        remove_existing(record)
         if behaviour is not None:
             program = restoring(program, record, behaviour)
         problem, run = "", None

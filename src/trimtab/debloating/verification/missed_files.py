@@ -2,11 +2,11 @@
 
 from collections.abc import Container
 
-from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.files.tree import FileTree
 from trimtab.profiling.tracing.files import FileTrace
 
 
-def missed_files(trace: FileTrace, tree: Tree, removed: Container[str]) -> list[str]:
+def missed_files(trace: FileTrace, tree: FileTree, removed: Container[str]) -> list[str]:
     """Return those of the `removed` paths that a followed run looked for where they had been.
 
     `tree` is of the original, as programs of the slim environment see it. The runs that were

@@ -8,8 +8,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from trimtab.config.groups.output import Comparison
-from trimtab.files import whole_file
+from trimtab.config.groups.output import OutputComparison
+from trimtab.files import atomic_write
 from trimtab.profiling.runs.compare import output_digest
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.program import Program
@@ -27,7 +27,7 @@ def as_in_original(run: MeasuredRun, program: Program, slim: Path, original: Pat
     """
     if run.output is None or program.root is not None:
         return run
-    if program.output.compare == Comparison.COMMAND:
+    if program.output.compare == OutputComparison.COMMAND:
         return run
     try:
         written = read_untrusted(run.output, _MOST_BYTES)
@@ -39,7 +39,7 @@ def as_in_original(run: MeasuredRun, program: Program, slim: Path, original: Pat
     if told == written:
         return run
     copy = run.output.with_name(f"{run.output.name}.as_in_original")
-    with whole_file(copy) as temporary:
+    with atomic_write(copy) as temporary:
         temporary.write_bytes(told)
     return replace(run, output=copy, output_digest=output_digest(copy))
 

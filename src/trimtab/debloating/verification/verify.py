@@ -15,27 +15,27 @@ import pandas as pd
 
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
-from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.files.tree import FileTree
 from trimtab.debloating.misses import named
 from trimtab.debloating.original_identity import check_original
 from trimtab.debloating.removal import removed_paths, replaced_paths
-from trimtab.debloating.risk import SlimHistory
+from trimtab.debloating.risk import RunHistory
 from trimtab.debloating.slim_runs import restoring
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.compare import DEBLOATED, ORIGINAL, equal_runs, problem_of
 from trimtab.debloating.verification.crash import find_crash
-from trimtab.debloating.verification.followed import FollowedRun, follow, problem_beside
+from trimtab.debloating.verification.environment_digests import check_intact
 from trimtab.debloating.verification.held_out import HeldOutRuns, problem_of_held_out
-from trimtab.debloating.verification.intact import check_intact
-from trimtab.debloating.verification.linked import check_linked
-from trimtab.debloating.verification.mapped import LibraryFiles, and_more
+from trimtab.debloating.verification.library_origins import LibraryFiles, and_more
 from trimtab.debloating.verification.missed_files import missed_files
-from trimtab.debloating.verification.observed import Observed
 from trimtab.debloating.verification.places import as_in_original
+from trimtab.debloating.verification.process_comparison import FollowedRun, follow, problem_beside
+from trimtab.debloating.verification.run_observations import Observed
+from trimtab.debloating.verification.shared_files import check_linked
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import remove_tree
-from trimtab.profiling.busyness import Glimpse
+from trimtab.profiling.cpu_contention import Glimpse
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.from_workload import absolute
 from trimtab.profiling.runs.interleave import measure_interleaved
@@ -69,7 +69,7 @@ class _Verification:
     removed: set[str]
 
     @cached_property
-    def tree(self) -> Tree:
+    def tree(self) -> FileTree:
         """The original's, as programs of the slim environment see it."""
         return self.target.tree(self.slim)
 
@@ -120,7 +120,7 @@ def verify_environment(
     if known.removed_files is not None:
         removed = removed_paths(manifest.parent) - replaced_paths(manifest.parent)
     verification = _Verification(target, slim, destination, libraries, removed)
-    history = SlimHistory(_settling_beside(manifest))
+    history = RunHistory(_settling_beside(manifest))
     destination.mkdir(parents=True, exist_ok=True)
     (destination / "verify.json").unlink(missing_ok=True)
     for outdated in (verification.runs, verification.evidence):
@@ -255,9 +255,7 @@ def _settling_beside(manifest: Path) -> Settling | None:
     return Settling.read(path) if path.exists() else None
 
 
-def _verified(
-    workload: Workload, repeats: int, ran: _Ran, history: SlimHistory
-) -> VerifiedWorkload:
+def _verified(workload: Workload, repeats: int, ran: _Ran, history: RunHistory) -> VerifiedWorkload:
     equal, observed = equal_runs(ran.original, ran.runs), ran.observed
     for calls in observed.calls:
         history.add(workload.name, "as it is", calls)

@@ -16,7 +16,7 @@ _STREAM_ROUNDS = 10  # NTIMES of Stream: copy, scale, add and triad, each over a
 
 
 @dataclass(frozen=True)
-class Load:
+class ApplicationLoad:
     """What one run of an application asks for, whatever it runs on.
 
     `operations` are passes of the innermost loops, `span_share` is the part of the work on the
@@ -38,7 +38,7 @@ class Load:
     first_touches: float = 0.0
 
 
-def cholesky(size: int, block: int) -> Load:
+def cholesky(size: int, block: int) -> ApplicationLoad:
     """Factorization of a matrix of `size` x `size` in blocks of `block` x `block`.
 
     POTRF, TRSM, SYRK and GEMM take 1/3, 1/2, 1/2 and 1 of block^3 multiplications and additions;
@@ -57,7 +57,7 @@ def cholesky(size: int, block: int) -> Load:
     down_columns = columns / 3 + pairs / 2 + triples
     moved = (down_columns * _LINE_BYTES + pairs / 2 * 2 * DOUBLE_BYTES) * block**3
     misses = 2 * block**2 * DOUBLE_BYTES > _CACHE_BYTES
-    return Load(
+    return ApplicationLoad(
         tasks=columns + 2 * pairs + triples,
         operations=work * block**3,
         span_share=(4 / 3 * (columns - 1) + 1 / 3) / work,
@@ -67,14 +67,14 @@ def cholesky(size: int, block: int) -> Load:
     )
 
 
-def dot_product(size: int, block: int) -> Load:
+def dot_product(size: int, block: int) -> ApplicationLoad:
     """Product of two vectors of `size` x 1024 numbers in chunks of `block` x 1024.
 
     Each task adds to its own number of one vector, and all of these lie in one cache line. Of each
     chunk a single number is decrypted, and the sums before it are encrypted.
     """
     tasks, operations = ceil(size / block), size * 1024
-    return Load(
+    return ApplicationLoad(
         tasks=tasks,
         operations=operations,
         span_share=1 / tasks,
@@ -84,14 +84,14 @@ def dot_product(size: int, block: int) -> Load:
     )
 
 
-def matmul(size: int, block: int) -> Load:
+def matmul(size: int, block: int) -> ApplicationLoad:
     """Product of two matrices of `size` x `size` blocks of `block` x `block` (algorithm 7).
 
     The `size` tasks of a block of the result come one after the other. Of each of the three blocks
     that a task is given `block` numbers are encrypted.
     """
     tasks = size**3
-    return Load(
+    return ApplicationLoad(
         tasks=tasks,
         operations=tasks * block**3,
         span_share=1 / size**2,
@@ -99,7 +99,7 @@ def matmul(size: int, block: int) -> Load:
     )
 
 
-def stream_barr(size: int, block: int) -> Load:
+def stream_barr(size: int, block: int) -> ApplicationLoad:
     """Stream with barriers: vectors of `size` x 2^20 numbers in `block` chunks.
 
     Ten times copy, scale, add and triad after the first values: 41 loops over all numbers, in which
@@ -107,7 +107,7 @@ def stream_barr(size: int, block: int) -> Load:
     first: copy and scale move 3, add and triad 4, the first values 6.
     """
     numbers = size * 2**20
-    return Load(
+    return ApplicationLoad(
         tasks=(4 * _STREAM_ROUNDS + 1) * block,
         operations=(4 * _STREAM_ROUNDS + 1) * numbers,
         span_share=1 / block,
@@ -117,14 +117,14 @@ def stream_barr(size: int, block: int) -> Load:
     )
 
 
-def stream_deps(size: int, block: int) -> Load:
+def stream_deps(size: int, block: int) -> ApplicationLoad:
     """Stream with dependences alone: vectors of `size` x 1024 numbers in chunks of `block`.
 
     The loops of `stream_barr` on vectors that fit the cache, and 20 numbers encrypted or decrypted.
     """
     numbers = size * 1024
     chunks = numbers / block
-    return Load(
+    return ApplicationLoad(
         tasks=(4 * _STREAM_ROUNDS + 1) * chunks,
         operations=(4 * _STREAM_ROUNDS + 1) * numbers,
         span_share=1 / chunks,
@@ -133,6 +133,6 @@ def stream_deps(size: int, block: int) -> Load:
     )
 
 
-APPLICATIONS: dict[str, Callable[[int, int], Load]] = {
+APPLICATIONS: dict[str, Callable[[int, int], ApplicationLoad]] = {
     load.__name__: load for load in (cholesky, dot_product, matmul, stream_barr, stream_deps)
 }

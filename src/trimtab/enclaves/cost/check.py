@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from trimtab.enclaves.cost.applications import APPLICATIONS
-from trimtab.enclaves.cost.fit import Model, fit
+from trimtab.enclaves.cost.fit import FittedConstants, fit
 from trimtab.enclaves.cost.measured import RUNS
 
 
@@ -32,7 +32,7 @@ PUBLISHED_GAINS = (
 )
 
 
-def relative_errors(model: Model, table: pd.DataFrame) -> "pd.Series[float]":
+def relative_errors(model: FittedConstants, table: pd.DataFrame) -> "pd.Series[float]":
     """Return |modelled - measured| / measured of every single run, in the order of the rows."""
     measured_s = table[list(RUNS)].to_numpy(dtype=float)
     errors = np.abs(model.run_times_s(table)[:, None] / measured_s - 1)
@@ -48,7 +48,7 @@ def left_out_errors(measured: pd.DataFrame) -> dict[str, "pd.Series[float]"]:
     return found
 
 
-def worker_gains_pct(model: Model, measured: pd.DataFrame) -> pd.DataFrame:
+def worker_gains_pct(model: FittedConstants, measured: pd.DataFrame) -> pd.DataFrame:
     """Return what more workers change, in percent of one worker's time, below 0 for less.
 
     A row is a protected variant of an application on 2, 4 or 8 workers; the columns are

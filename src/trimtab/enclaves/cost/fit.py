@@ -11,7 +11,7 @@ from trimtab.enclaves.cost.applications import APPLICATIONS
 from trimtab.enclaves.cost.measured import RUNS
 from trimtab.enclaves.cost.run_time import (
     Array,
-    Machine,
+    MachineConstants,
     Rates,
     SetUps,
     run_times_s,
@@ -19,17 +19,17 @@ from trimtab.enclaves.cost.run_time import (
 )
 
 # Where the search begins: what such machines cost, by order of magnitude.
-_FIRST_MACHINE = Machine(5e-6, 2e-6, 2e-7, 5e-6, 2e-9, 5e-10, 2e-11)
+_FIRST_MACHINE = MachineConstants(5e-6, 2e-6, 2e-7, 5e-6, 2e-9, 5e-10, 2e-11)
 _FIRST_OPERATION_S, _FIRST_SERIAL_S, _FIRST_SHARED_S = 1e-9, 5e-8, 1e-9
 _LEAST_S, _MOST_S = 1e-13, 1e-3
 _SOFT = 0.1  # errors of the logarithm beyond a tenth, some 10 %, count less than squared
 
 
 @dataclass(frozen=True)
-class Model:
+class FittedConstants:
     """The fitted constants: of the machine, and of each application by its name."""
 
-    machine: Machine
+    machine: MachineConstants
     rates: dict[str, Rates]
 
     def run_times_s(self, table: pd.DataFrame) -> Array:
@@ -42,7 +42,7 @@ class Model:
         return {"machine": asdict(self.machine), "applications": rates}
 
 
-def fit(measured: pd.DataFrame, left_out: str | None = None) -> Model:
+def fit(measured: pd.DataFrame, left_out: str | None = None) -> FittedConstants:
     """Return the model that is fitted to the rows of `measured`, as `read_measured` has them.
 
     Of the application `left_out` only the rows without protection are used: they tell its rates
@@ -66,7 +66,7 @@ def fit(measured: pd.DataFrame, left_out: str | None = None) -> Model:
     return _model(np.exp(found.x), shares)
 
 
-def _times(set_ups: SetUps, model: Model) -> Array:
+def _times(set_ups: SetUps, model: FittedConstants) -> Array:
     return run_times_s(set_ups, model.machine, model.rates)
 
 
@@ -76,10 +76,13 @@ def _first_constants() -> Array:
     return np.array([*machine, *operations, _FIRST_SERIAL_S, _FIRST_SHARED_S])
 
 
-def _model(constants: Array, shares: bool) -> Model:
+def _model(constants: Array, shares: bool) -> FittedConstants:
     """Return what the constants in the order of `_first_constants` say."""
     values = [float(value) for value in constants]
-    machine, values = values[: len(fields(Machine))], values[len(fields(Machine)) :]
+    machine, values = (
+        values[: len(fields(MachineConstants))],
+        values[len(fields(MachineConstants)) :],
+    )
     *operations, serial_s, shared_s = values
     rates = {
         name: Rates(
@@ -89,4 +92,4 @@ def _model(constants: Array, shares: bool) -> Model:
         )
         for name, operation_s in zip(APPLICATIONS, operations, strict=True)
     }
-    return Model(Machine(*machine), rates)
+    return FittedConstants(MachineConstants(*machine), rates)

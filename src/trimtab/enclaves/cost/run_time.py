@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trimtab.enclaves.cost.applications import APPLICATIONS, Load
+from trimtab.enclaves.cost.applications import APPLICATIONS, ApplicationLoad
 
 CORES = 4  # of the authors' Intel E3-1275 (section 8.3.1)
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineConstants:
     """The constants that all applications share, each in seconds.
 
     `create_s` is the time of the one thread that creates tasks, `task_s` of the worker that runs
@@ -61,7 +61,7 @@ def set_ups_of(table: pd.DataFrame) -> SetUps:
     of_row = zip(table["application"], table["size"], table["block"], strict=True)
     loads = [APPLICATIONS[name](int(size), int(block)) for name, size, block in of_row]
     columns = np.array([astuple(load) for load in loads], dtype=float).T
-    names = [field.name for field in fields(Load)]
+    names = [field.name for field in fields(ApplicationLoad)]
     return SetUps(
         load=dict(zip(names, columns, strict=True)),
         application=list(table["application"]),
@@ -71,7 +71,7 @@ def set_ups_of(table: pd.DataFrame) -> SetUps:
     )
 
 
-def run_times_s(set_ups: SetUps, machine: Machine, rates: dict[str, Rates]) -> Array:
+def run_times_s(set_ups: SetUps, machine: MachineConstants, rates: dict[str, Rates]) -> Array:
     """Return the modelled run time of each set-up, in seconds.
 
     Work and overhead of the tasks take what Graham's bound says of that many cores, at least the

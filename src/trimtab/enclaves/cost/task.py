@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from trimtab.config.groups.enclave import Cost, Enclave
+from trimtab.config.groups.enclave import CostRange, Enclave
 from trimtab.errors import UserError
 
 _MIB = 2**20
@@ -13,7 +13,7 @@ Bound = StrEnum("Bound", "LOW TYPICAL HIGH")
 
 
 @dataclass(frozen=True)
-class Task:
+class EnclaveTask:
     """What a task does: `work_s` is its time without protection, in seconds.
 
     `calls` are calls into the enclave and back, `in_bytes` and `out_bytes` are decrypted before and
@@ -32,7 +32,9 @@ class Task:
                 raise UserError(f"task: {key}: {value!r} given, expected a number of at least 0")
 
 
-def protected_s(task: Task, workers: int, enclave: Enclave, bound: Bound = Bound.TYPICAL) -> float:
+def protected_s(
+    task: EnclaveTask, workers: int, enclave: Enclave, bound: Bound = Bound.TYPICAL
+) -> float:
     """Return the run time of `task` in `enclave` beside `workers` - 1 others, in seconds.
 
     It is work + calls + encryption + page faults + contention, each at one end of its published
@@ -62,7 +64,7 @@ def threads_inside(workers: int, enclave: Enclave) -> int:
     return workers if limit is None else min(workers, limit.threads)
 
 
-def page_faults(task: Task, workers: int, enclave: Enclave) -> float:
+def page_faults(task: EnclaveTask, workers: int, enclave: Enclave) -> float:
     """Return how many pages of `task` are loaded when all inside are like it.
 
     Of the memory that all use together, the share that does not fit the page cache is loaded once:
@@ -76,7 +78,7 @@ def page_faults(task: Task, workers: int, enclave: Enclave) -> float:
     return missing * task.working_set_bytes / cache.page_bytes
 
 
-def cost_at(cost: Cost | None, bound: Bound, none: float = 0.0) -> float:
+def cost_at(cost: CostRange | None, bound: Bound, none: float = 0.0) -> float:
     """Return a cost at one end of its range or at its best estimate; `none` where it has none."""
     if cost is None:
         return none

@@ -1,11 +1,11 @@
 """The events that every policy's loop is made of: a task starts, a task ends."""
 
 from trimtab.clusters.compiled import inlined
-from trimtab.enclaves.simulation.model import NOBODY, Model, State
+from trimtab.enclaves.simulation.model import NOBODY, GraphModel, GraphState
 
 
 @inlined
-def may_run(m: Model, s: State, number: int, worker: int) -> bool:
+def may_run(m: GraphModel, s: GraphState, number: int, worker: int) -> bool:
     """Return whether a worker can start a task of class `number` now."""
     if m.class_target[number] & m.device[worker] == 0:
         return False
@@ -13,7 +13,7 @@ def may_run(m: Model, s: State, number: int, worker: int) -> bool:
 
 
 @inlined
-def paging_factor(m: Model, s: State, task: int) -> float:
+def paging_factor(m: GraphModel, s: GraphState, task: int) -> float:
     """Return by how much paging stretches a task that enters the enclave now, 1 or more."""
     inside_bytes = float(s.clock[0].inside_bytes + m.working_set_bytes[task])
     over_bytes = inside_bytes - m.limits[0].page_cache_bytes
@@ -23,7 +23,7 @@ def paging_factor(m: Model, s: State, task: int) -> float:
 
 
 @inlined
-def start(m: Model, s: State, task: int, worker: int) -> None:
+def start(m: GraphModel, s: GraphState, task: int, worker: int) -> None:
     """Start a task on an idle worker; what it takes is settled now."""
     clock = s.clock[0]
     duration_s = m.cost_s[task]
@@ -43,7 +43,7 @@ def start(m: Model, s: State, task: int, worker: int) -> None:
 
 
 @inlined
-def next_end(s: State) -> int:
+def next_end(s: GraphState) -> int:
     """Return the worker whose task ends first, the lowest at one time; NOBODY: none runs."""
     found, end_s = NOBODY, float("inf")
     for worker in range(len(s.end_s)):
@@ -53,7 +53,7 @@ def next_end(s: State) -> int:
 
 
 @inlined
-def finish(m: Model, s: State, worker: int) -> int:
+def finish(m: GraphModel, s: GraphState, worker: int) -> int:
     """Go on to the end of a worker's task and return the task; its successors wait for one less."""
     task = s.running[worker]
     clock = s.clock[0]
@@ -67,7 +67,7 @@ def finish(m: Model, s: State, worker: int) -> int:
 
 
 @inlined
-def released(s: State, task: int) -> bool:
+def released(s: GraphState, task: int) -> bool:
     """Return whether a task, one of whose predecessors has ended, waits for no other."""
     s.waiting[task] -= 1
     return bool(s.waiting[task] == 0)

@@ -60,7 +60,7 @@ class EnclaveLimits:
 
 
 @dataclass(frozen=True)
-class Machine:
+class EnclaveMachine:
     """Worker kinds, whose workers are numbered one kind after the other, and the enclave."""
 
     workers: tuple[WorkerKind, ...]

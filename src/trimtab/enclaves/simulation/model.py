@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.enclaves.graphs.graph import TaskGraph
-from trimtab.enclaves.simulation.machine import Machine
+from trimtab.enclaves.simulation.machine import EnclaveMachine
 
 NOBODY = cast(int, np.int64(-1))  # in place of a task or a worker
 
@@ -28,7 +28,7 @@ LIMITS = np.dtype(
 )
 
 
-class Model(NamedTuple):
+class GraphModel(NamedTuple):
     """What never changes. Tasks of equal target and protection are one class: its members may run
     in the same places, so a queue of them needs to be looked at in one place only.
     """
@@ -46,7 +46,7 @@ class Model(NamedTuple):
     limits: NDArray[np.void]  # one LIMITS
 
 
-class State(NamedTuple):
+class GraphState(NamedTuple):
     """What changes with every event."""
 
     clock: NDArray[np.void]  # one CLOCK
@@ -61,10 +61,10 @@ class State(NamedTuple):
 
 def build_model(
     graph: TaskGraph,
-    machine: Machine,
+    machine: EnclaveMachine,
     unprotected_s: NDArray[np.float64],
     enclave_s: NDArray[np.float64],
-) -> Model:
+) -> GraphModel:
     """Return the constants; raises UserError where a task may run on no worker."""
     device = machine.device_bits(graph)
     enclave = machine.enclave
@@ -76,7 +76,7 @@ def build_model(
     limits["thread_limit"] = enclave.thread_limit
     limits["page_cache_bytes"] = enclave.page_cache_bytes
     limits["paging_slowdown"] = enclave.paging_slowdown
-    return Model(
+    return GraphModel(
         graph.first_successor,
         graph.successors,
         np.where(graph.secure, enclave_s, unprotected_s),
@@ -91,10 +91,10 @@ def build_model(
     )
 
 
-def build_state(graph: TaskGraph, workers: int, keep_tasks: bool) -> State:
+def build_state(graph: TaskGraph, workers: int, keep_tasks: bool) -> GraphState:
     """Return the state before the first event."""
     rows = len(graph) if keep_tasks else 0
-    return State(
+    return GraphState(
         np.zeros(1, CLOCK),
         graph.predecessor_counts(),
         np.full(workers, NOBODY),

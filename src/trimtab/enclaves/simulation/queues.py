@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trimtab.clusters.compiled import inlined
 from trimtab.enclaves.simulation.events import may_run
-from trimtab.enclaves.simulation.model import NOBODY, Model, State
+from trimtab.enclaves.simulation.model import NOBODY, GraphModel, GraphState
 
 
 class Queues(NamedTuple):
@@ -25,7 +25,7 @@ class Queues(NamedTuple):
     order: NDArray[np.int64]
 
 
-def build_queues(m: Model, holders: int) -> Queues:
+def build_queues(m: GraphModel, holders: int) -> Queues:
     """Return empty queues."""
     shape = (holders, len(m.class_target))
     tasks = len(m.task_class)
@@ -34,7 +34,7 @@ def build_queues(m: Model, holders: int) -> Queues:
 
 
 @inlined
-def put(m: Model, s: State, q: Queues, holder: int, task: int) -> None:
+def put(m: GraphModel, s: GraphState, q: Queues, holder: int, task: int) -> None:
     """Put a released task at the end of a holder's queue."""
     number = m.task_class[task]
     clock = s.clock[0]
@@ -51,7 +51,7 @@ def put(m: Model, s: State, q: Queues, holder: int, task: int) -> None:
 
 
 @inlined
-def _remove(m: Model, q: Queues, holder: int, task: int) -> None:
+def _remove(m: GraphModel, q: Queues, holder: int, task: int) -> None:
     number = m.task_class[task]
     before, after = q.before[task], q.after[task]
     if before == NOBODY:
@@ -65,7 +65,7 @@ def _remove(m: Model, q: Queues, holder: int, task: int) -> None:
 
 
 @inlined
-def take_oldest(m: Model, s: State, q: Queues, holder: int, worker: int) -> int:
+def take_oldest(m: GraphModel, s: GraphState, q: Queues, holder: int, worker: int) -> int:
     """Take out the task that was released first of those that `worker` may run, or NOBODY."""
     found = NOBODY
     for number in range(len(m.class_target)):
@@ -82,7 +82,7 @@ def take_oldest(m: Model, s: State, q: Queues, holder: int, worker: int) -> int:
 
 
 @inlined
-def take_newest(m: Model, s: State, q: Queues, holder: int, worker: int) -> int:
+def take_newest(m: GraphModel, s: GraphState, q: Queues, holder: int, worker: int) -> int:
     """Take out the task that was released last of those that `worker` may run, or NOBODY."""
     found = NOBODY
     for number in range(len(m.class_target)):

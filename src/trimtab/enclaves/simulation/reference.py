@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.enclaves.graphs.graph import TaskGraph
-from trimtab.enclaves.simulation.machine import Machine
+from trimtab.enclaves.simulation.machine import EnclaveMachine
 
 Choice = Callable[[int], "int | None"]
 
@@ -22,7 +22,7 @@ class ReferenceSimulation:
     def __init__(
         self,
         graph: TaskGraph,
-        machine: Machine,
+        machine: EnclaveMachine,
         policy: str,
         unprotected_s: NDArray[np.float64],
         enclave_s: NDArray[np.float64],

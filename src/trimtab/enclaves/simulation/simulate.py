@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from trimtab.enclaves.graphs.graph import TaskGraph
 from trimtab.enclaves.graphs.order import path_to_end_s
 from trimtab.enclaves.simulation import policies
-from trimtab.enclaves.simulation.machine import Machine
+from trimtab.enclaves.simulation.machine import EnclaveMachine
 from trimtab.enclaves.simulation.model import build_model, build_state
 from trimtab.errors import UserError
 
@@ -33,7 +33,7 @@ class SimulatedRun:
 
 def simulate(
     graph: TaskGraph,
-    machine: Machine,
+    machine: EnclaveMachine,
     policy: str,
     *,
     unprotected_s: ArrayLike | None = None,

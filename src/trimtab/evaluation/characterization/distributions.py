@@ -49,7 +49,7 @@ _CAPTION = (
 )
 
 
-class Distributions(CharacterizationSection):
+class MetricDistributions(CharacterizationSection):
     """Quartiles and ends of every metric, by library."""
 
     order = 920

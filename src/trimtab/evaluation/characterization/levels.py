@@ -7,7 +7,12 @@ from typing import Any
 import altair as alt
 
 from trimtab.evaluation.characterization.section import DETAILS, WORKLOAD, CharacterizationSection
-from trimtab.evaluation.characterization.strategies import METRICS, STRATEGIES, Comparison, compare
+from trimtab.evaluation.characterization.strategies import (
+    METRICS,
+    STRATEGIES,
+    StrategyComparison,
+    compare,
+)
 from trimtab.evaluation.report.figures import Figure, data, hover
 from trimtab.evaluation.report.key_figures import KeyFigure
 from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table, compared
@@ -40,7 +45,7 @@ class TuningLevels(CharacterizationSection):
         return super().applies and bool(self._comparisons)
 
     @cached_property
-    def _comparisons(self) -> dict[str, list[Comparison]]:
+    def _comparisons(self) -> dict[str, list[StrategyComparison]]:
         """By workload, those metrics that could be compared."""
         found = {
             name: [one for metric in METRICS if (one := compare(own, metric)) is not None]
@@ -113,7 +118,7 @@ class TuningLevels(CharacterizationSection):
         return sum(any(one.is_reached for one in of_it) for of_it in shown), len(shown)
 
 
-def _rows(name: str, comparison: Comparison, engines: str) -> Iterator[Row]:
+def _rows(name: str, comparison: StrategyComparison, engines: str) -> Iterator[Row]:
     for phase, strategy in STRATEGIES.items():
         find = comparison.finds[phase]
         row: dict[str, Any] = {
@@ -139,7 +144,7 @@ def _rows(name: str, comparison: Comparison, engines: str) -> Iterator[Row]:
         yield row
 
 
-def _panel(comparison: Comparison) -> Any:
+def _panel(comparison: StrategyComparison) -> Any:
     values = [
         {"strategy": strategy, "best": find.median, "low": find.low, "high": find.high}
         for phase, strategy in STRATEGIES.items()

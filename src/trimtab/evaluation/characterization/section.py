@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import pandas as pd
 
-from trimtab.evaluation.report.section import Chapter, Section
+from trimtab.evaluation.report.section import Chapter, ReportSection
 from trimtab.evaluation.report.tables import Column
 
 CHARACTERIZATION = Chapter("characterization", "Learning workloads on Spark", "Characterization")
@@ -15,7 +15,7 @@ DETAILS = Column("details", "Remark")
 _DEEP = {"CNN", "GRU", "LENET5", "LSTM"}
 
 
-class CharacterizationSection(Section):
+class CharacterizationSection(ReportSection):
     """A section about characterized workloads."""
 
     chapter: ClassVar[Chapter | None] = CHARACTERIZATION

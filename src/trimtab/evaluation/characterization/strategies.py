@@ -41,7 +41,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class StrategyComparison:
     """What strategies find of a metric with so many configurations each, the `budget`.
 
     `finds` are by phase. `single` is the phase of one level whose find is the better, and
@@ -62,7 +62,7 @@ class Comparison:
         return self.verdict in (BETTER, EQUAL)
 
 
-def compare(runs: pd.DataFrame, metric: str) -> Comparison | None:
+def compare(runs: pd.DataFrame, metric: str) -> StrategyComparison | None:
     """Return how strategies compare on a metric of METRICS, for the runs of one workload.
 
     None where a strategy has no configuration, or nothing was measured at the defaults. A
@@ -101,7 +101,7 @@ def compare(runs: pd.DataFrame, metric: str) -> Comparison | None:
         return None
     change_pct = _interval(change)
     every = [defaults, *(one for configurations in tried.values() for one in configurations)]
-    return Comparison(
+    return StrategyComparison(
         metric,
         budget,
         {phase: _interval(finds) for phase, finds in found.items()},

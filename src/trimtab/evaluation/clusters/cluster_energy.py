@@ -16,7 +16,7 @@ from trimtab.evaluation.schedules.section import (
     ScheduleSection,
     cell_row,
     figure_of,
-    sources_in_words,
+    format_sources,
 )
 
 _BATCH_ROWS = 1 << 20
@@ -35,7 +35,7 @@ class EnergyAndRunTime(ScheduleSection):
             for setting in self.charted.settings
             if any(cell.total_energy_j is not None for cell in setting.cells)
         ]
-        sources = sources_in_words(cell.summary.energy_source for s in settings for cell in s.cells)
+        sources = format_sources(cell.summary.energy_source for s in settings for cell in s.cells)
         return figure_of(
             "energy_and_run_time",
             "Energy and run time by policy",

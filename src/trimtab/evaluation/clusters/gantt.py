@@ -1,6 +1,7 @@
 """A Gantt chart of any simulated run: which job was on which node, when, and how it ended.
 
-The stays of jobs on nodes are read from a file that may be long, and given lanes to be drawn in.
+The allocations of jobs on nodes are read from a file that may be long, and given lanes to be drawn
+in.
 """
 
 import re
@@ -27,25 +28,28 @@ _CORE_PX, _NODE_PX, _GAP_PX = 9, (16, 120), 4
 
 @dataclass(frozen=True)
 class Window:
-    """The first stays of a cell (STAYS), cut at `until_s`, and how many there are in its file."""
+    """The first allocations of a cell (ALLOCATIONS), cut at `until_s`, and how many there are in
+    its file.
+    """
 
-    stays: pd.DataFrame
+    allocations: pd.DataFrame
     until_s: float
     of: int
 
 
-def first_stays(cell: Cell, limit: int) -> Window | None:
-    """Return the first `limit` stays by their start; None where there are none.
+def first_allocations(cell: Cell, limit: int) -> Window | None:
+    """Return the first `limit` allocations by their start; None where there are none.
 
-    The window ends where the first stay begins that is not in it, so that it shows all that ran;
-    a stay that goes on has the end "goes on". Where all began at once, each is there to its end.
+    The window ends where the first allocation begins that is not in it, so that it shows all that
+    ran; an allocation that goes on has the end "goes on". Where all began at once, each is there
+    to its end.
     """
-    starts = pq.read_table(cell.stays, columns=["start_s"]).to_pandas()["start_s"]
+    starts = pq.read_table(cell.allocations, columns=["start_s"]).to_pandas()["start_s"]
     if starts.empty:
         return None
     nearest = starts.nsmallest(limit + 1)
     wanted = [("start_s", "<=", float(nearest.iloc[-1]))]
-    frame = pq.read_table(cell.stays, filters=wanted).to_pandas()
+    frame = pq.read_table(cell.allocations, filters=wanted).to_pandas()
     frame = frame.sort_values(["start_s", "end_s", "job"], kind="stable").head(limit)
     until_s = float(frame["end_s"].max())
     if len(nearest) > limit and nearest.iloc[-1] > nearest.iloc[0]:
@@ -53,43 +57,44 @@ def first_stays(cell: Cell, limit: int) -> Window | None:
         frame = frame[frame["start_s"] < until_s].copy()
         frame.loc[frame["end_s"] > until_s, "end"] = "goes on"
         frame["end_s"] = frame["end_s"].clip(upper=until_s)
-    # A stay that never became ready was set-up from its start to its end.
+    # An allocation that never became ready was set-up from its start to its end.
     frame["ready_s"] = frame["ready_s"].fillna(frame["end_s"])
     frame["ready_s"] = frame["ready_s"].clip(frame["start_s"], frame["end_s"])
     return Window(frame.reset_index(drop=True), until_s, len(starts))
 
 
-def lanes(stays: pd.DataFrame) -> pd.Series:
-    """Return the lowest free lane of each stay of one node, in thousandths of a core.
+def lanes(allocations: pd.DataFrame) -> pd.Series:
+    """Return the lowest free lane of each allocation of one node, in thousandths of a core.
 
     Stays that overlap in time never overlap in lanes; a job that goes on at another frequency
-    keeps its lane. `stays` is in the order of their starts. A stay of no core takes one.
+    keeps its lane. `allocations` is in the order of their starts. An allocation of no core takes
+    one.
     """
     taken: list[tuple[float, int, int]] = []  # end, lowest and highest lane
     before: dict[int, int] = {}
     found = []
-    for stay in stays.to_dict("records"):
-        taken = [lane for lane in taken if lane[0] > stay["start_s"]]
-        height = lane_height(stay)
-        candidates = [before.get(stay["job"], 0), 0, *sorted(top for _, _, top in taken)]
+    for allocation in allocations.to_dict("records"):
+        taken = [lane for lane in taken if lane[0] > allocation["start_s"]]
+        height = lane_height(allocation)
+        candidates = [before.get(allocation["job"], 0), 0, *sorted(top for _, _, top in taken)]
         lowest = next(
             at
             for at in candidates
             if all(at >= top or at + height <= bottom for _, bottom, top in taken)
         )
-        before[stay["job"]] = lowest
-        taken.append((stay["end_s"], lowest, lowest + height))
+        before[allocation["job"]] = lowest
+        taken.append((allocation["end_s"], lowest, lowest + height))
         found.append(lowest)
-    return pd.Series(found, index=stays.index, dtype="int64")
+    return pd.Series(found, index=allocations.index, dtype="int64")
 
 
-def lane_height(stay: Any) -> int:
-    """Return how many thousandths of a core a stay is drawn with."""
-    return int(stay["cpu_milli"]) or 1000
+def lane_height(allocation: Any) -> int:
+    """Return how many thousandths of a core an allocation is drawn with."""
+    return int(allocation["cpu_milli"]) or 1000
 
 
 class Gantt(ScheduleSection):
-    """A Gantt chart of the first stays of each cell that has any."""
+    """A Gantt chart of the first allocations of each cell that has any."""
 
     order = 840
 
@@ -97,7 +102,7 @@ class Gantt(ScheduleSection):
         """A chart for each cell."""
         for setting in self.charted.settings:
             for cell in setting.cells:
-                if window := first_stays(cell, _STAYS):
+                if window := first_allocations(cell, _STAYS):
                     yield self.of_main_classes(_gantt(setting, cell, window))
 
     def page(self) -> Iterator[Block]:
@@ -119,7 +124,9 @@ def _gantt(setting: CellGroup, cell: Cell, window: Window) -> Figure:
     there = {bar["job_class"] for bar in bars}
     more = [name for name in (OTHERS, _UNKNOWN) if name in there]
     y = alt.Y("top:Q", axis=None, scale=alt.Scale(domain=[0, height], reverse=True, nice=False))
-    time = alt.Scale(domain=[float(window.stays["start_s"].min()), window.until_s], nice=False)
+    time = alt.Scale(
+        domain=[float(window.allocations["start_s"].min()), window.until_s], nice=False
+    )
     rectangles = (
         alt.Chart(data(bars))
         .mark_rect(stroke="white", strokeWidth=0.5)
@@ -165,9 +172,9 @@ def _gantt(setting: CellGroup, cell: Cell, window: Window) -> Figure:
 
 def _caption(cell: Cell, window: Window) -> str:
     said = (
-        f"All {window.of} stays"
-        if window.of == len(window.stays)
-        else f"The first {len(window.stays)} of {window.of} stays, up to the start of the next"
+        f"All {window.of} allocations"
+        if window.of == len(window.allocations)
+        else f"The first {len(window.allocations)} of {window.of} allocations, up to the next start"
     )
     return (
         f"{said}. A bar is a job on a node, as high as its share of the cores; its lighter part "
@@ -177,47 +184,48 @@ def _caption(cell: Cell, window: Window) -> str:
 
 
 def layout(cell: Cell, window: Window) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the bars, one for the set-up and one for the run of each stay, and the nodes' bands.
+    """Return the bars, one for the set-up and one for the run of each allocation, and the nodes'
+    bands.
 
     Heights are in pixels from the top; a node is as high as the most lanes that it needed.
     """
     hardware = dict(zip(cell.nodes["node"], cell.nodes["hardware"], strict=True))
-    classes = _classes(cell, window.stays)
+    classes = _classes(cell, window.allocations)
     bars: list[dict[str, Any]] = []
     bands: list[dict[str, Any]] = []
     top = 0.0
-    for node, stays in window.stays.groupby("node", sort=True):
-        in_lanes: Any = list(zip(lanes(stays), stays.to_dict("records"), strict=True))
-        needed = max(low + lane_height(stay) for low, stay in in_lanes)
+    for node, allocations in window.allocations.groupby("node", sort=True):
+        in_lanes: Any = list(zip(lanes(allocations), allocations.to_dict("records"), strict=True))
+        needed = max(low + lane_height(allocation) for low, allocation in in_lanes)
         height = min(max(needed / 1000 * _CORE_PX, _NODE_PX[0]), _NODE_PX[1])
         name = f"{hardware.get(node, 'node')} {node}"
-        for low, stay in in_lanes:
+        for low, allocation in in_lanes:
             bar = {
-                "job": stay["job"],
-                "job_class": classes.get(stay["job"], _UNKNOWN),
+                "job": allocation["job"],
+                "job_class": classes.get(allocation["job"], _UNKNOWN),
                 "node": name,
-                "level": stay["level"],
-                "cores": stay["cpu_milli"] / 1000,
+                "level": allocation["level"],
+                "cores": allocation["cpu_milli"] / 1000,
                 "top": top + low / needed * height,
-                "bottom": top + (low + lane_height(stay)) / needed * height,
+                "bottom": top + (low + lane_height(allocation)) / needed * height,
             }
             bar["middle"] = (bar["top"] + bar["bottom"]) / 2
             parts = {
-                "set-up": (stay["start_s"], stay["ready_s"]),
-                "running": (stay["ready_s"], stay["end_s"]),
+                "set-up": (allocation["start_s"], allocation["ready_s"]),
+                "running": (allocation["ready_s"], allocation["end_s"]),
             }
             drawn = [(part, *times) for part, times in parts.items() if times[0] < times[1]]
             for part, from_s, to_s in drawn:
-                end = stay["end"] if to_s == stay["end_s"] else ""
+                end = allocation["end"] if to_s == allocation["end_s"] else ""
                 bars.append(bar | {"part": part, "from_s": from_s, "to_s": to_s, "end": end})
         bands.append({"node": name, "middle": top + height / 2, "bottom": top + height})
         top += height + _GAP_PX
     return bars, bands
 
 
-def _classes(cell: Cell, stays: pd.DataFrame) -> dict[int, str]:
-    """Return the class of each job of `stays` that finished; OTHERS where it is not shown."""
-    jobs = [int(job) for job in stays["job"].unique()]
+def _classes(cell: Cell, allocations: pd.DataFrame) -> dict[int, str]:
+    """Return the class of each job of `allocations` that finished; OTHERS where it is not shown."""
+    jobs = [int(job) for job in allocations["job"].unique()]
     columns = ["job", "job_class"]
     found = pq.read_table(cell.jobs, columns=columns, filters=[("job", "in", jobs)]).to_pandas()
     names = found["job_class"].where(found["job_class"].isin(list(cell.classes)), OTHERS)

@@ -11,14 +11,16 @@ import pyarrow.parquet as pq
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup
 from trimtab.evaluation.report.figures import AFTER, HIGHLIGHT, INK, Figure, data, scaled
 from trimtab.evaluation.report.published import stated
-from trimtab.evaluation.schedules.section import ScheduleSection, figure_of, sources_in_words
+from trimtab.evaluation.schedules.section import ScheduleSection, figure_of, format_sources
 
 _LOOKED_AT = 100  # the first jobs that moved; one of them finished, unless the trace was cut
 
 
 @dataclass(frozen=True)
 class Moved:
-    """One job that migrated, and the cells that have its stays: the baseline's may come along."""
+    """One job that migrated, and the cells that have its allocations: the baseline's may come
+    along.
+    """
 
     setting: CellGroup
     job: int
@@ -33,7 +35,7 @@ class MigratedJob(ScheduleSection):
     def make_figures(self) -> Iterator[Figure]:
         """The job's time line, a panel for each setting in which a job migrated."""
         jobs = [moved for setting in self.charted.settings if (moved := first_moved(setting))]
-        sources = sources_in_words(cell.summary.energy_source for job in jobs for cell in job.cells)
+        sources = format_sources(cell.summary.energy_source for job in jobs for cell in job.cells)
         wall_s, energy_j, less_pct, ratio = (
             stated("migrated_job", key)
             for key in ("wall_s", "energy_j", "energy_reduction_pct", "wall_ratio")
@@ -53,14 +55,16 @@ class MigratedJob(ScheduleSection):
 def first_moved(setting: CellGroup) -> Moved | None:
     """Return the first finished job with a migration under the first policy that has one."""
     for cell in setting.cells:
-        moved = pq.read_table(cell.stays, columns=["job"], filters=[("end", "==", "migrated")])
+        moved = pq.read_table(
+            cell.allocations, columns=["job"], filters=[("end", "==", "migrated")]
+        )
         jobs = sorted({int(job) for job in moved["job"].to_pylist()})
         finished = _finished(cell, jobs[:_LOOKED_AT])
         if not finished.empty:
             job = int(finished["job"].min())
             baseline = setting.baseline
             beside = baseline if baseline is not cell else None
-            here = beside is not None and not _stays(beside, job).empty
+            here = beside is not None and not _allocations(beside, job).empty
             return Moved(setting, job, (beside, cell) if beside and here else (cell,))
     return None
 
@@ -75,14 +79,14 @@ def timeline(cell: Cell, job: int) -> list[dict[str, Any]]:
     bars = [
         {
             "policy": cell.label,
-            "node": f"{hardware.get(stay['node'], 'node')} {stay['node']}",
+            "node": f"{hardware.get(allocation['node'], 'node')} {allocation['node']}",
             "part": part,
             "from_s": from_s - of_job["arrival_s"],
             "to_s": to_s - of_job["arrival_s"],
             "said": "",
         }
-        for stay in _stays(cell, job).to_dict("records")
-        for part, from_s, to_s in _parts(stay)
+        for allocation in _allocations(cell, job).to_dict("records")
+        for part, from_s, to_s in _parts(allocation)
         if from_s < to_s
     ]
     if bars:
@@ -90,14 +94,14 @@ def timeline(cell: Cell, job: int) -> list[dict[str, Any]]:
     return bars
 
 
-def _parts(stay: Any) -> tuple[tuple[str, float, float], tuple[str, float, float]]:
-    ready = stay["end_s"] if pd.isna(stay["ready_s"]) else stay["ready_s"]
-    ready = min(max(ready, stay["start_s"]), stay["end_s"])
-    return ("set-up", stay["start_s"], ready), ("running", ready, stay["end_s"])
+def _parts(allocation: Any) -> tuple[tuple[str, float, float], tuple[str, float, float]]:
+    ready = allocation["end_s"] if pd.isna(allocation["ready_s"]) else allocation["ready_s"]
+    ready = min(max(ready, allocation["start_s"]), allocation["end_s"])
+    return ("set-up", allocation["start_s"], ready), ("running", ready, allocation["end_s"])
 
 
-def _stays(cell: Cell, job: int) -> pd.DataFrame:
-    frame: pd.DataFrame = pq.read_table(cell.stays, filters=[("job", "==", job)]).to_pandas()
+def _allocations(cell: Cell, job: int) -> pd.DataFrame:
+    frame: pd.DataFrame = pq.read_table(cell.allocations, filters=[("job", "==", job)]).to_pandas()
     return frame.sort_values("start_s")
 
 

@@ -12,8 +12,8 @@ from trimtab.evaluation.report.published import titled
 from trimtab.evaluation.schedules.section import (
     ScheduleSection,
     figure_of,
+    format_sources,
     palette_colour,
-    sources_in_words,
 )
 
 _SAMPLES = 300
@@ -22,7 +22,7 @@ _RANKS = (0, 25, 50, 75, 100)
 _PARTS = {"cpu": "CPU", "memory": "memory"}
 
 
-class Load(ScheduleSection):
+class ClusterLoad(ScheduleSection):
     """Cores and memory in use, where the load was sampled."""
 
     order = 810
@@ -138,7 +138,7 @@ def _probing(probes: Mapping[str, Sequence[Probe]]) -> Figure:
         )
         .resolve_scale(y="independent")
     )
-    sources = sources_in_words(probe.energy_source for _, probe in shown)
+    sources = format_sources(probe.energy_source for _, probe in shown)
     return Figure(
         "probing",
         titled("Run time and energy of the probing tasks", "probing"),

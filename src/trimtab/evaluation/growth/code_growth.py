@@ -8,14 +8,14 @@ import altair as alt
 import pandas as pd
 
 from trimtab.evaluation.report.figures import Figure, data, hover, specification
-from trimtab.evaluation.report.section import Chapter, Section
+from trimtab.evaluation.report.section import Chapter, ReportSection
 from trimtab.evaluation.report.tables import Column, Row, Table
 
 _MANY = 1000  # lines
 _PANEL = 320
 
 
-class CodeGrowth(Section):
+class CodeGrowth(ReportSection):
     """Lines of each code base by the year in which they came."""
 
     order = 900

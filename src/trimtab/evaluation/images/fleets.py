@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trimtab.evaluation.images.section import IMAGES
-from trimtab.evaluation.report.section import Section
+from trimtab.evaluation.report.section import ReportSection
 from trimtab.evaluation.report.tables import MB, Column, Row, Table, reduction_pct
 from trimtab.records.images.fleet import Fleet, FleetState
 
 _STATES = {"before": "Original", "alone": "Slim, each alone", "sharing": "Slim, sharing"}
 
 
-class Fleets(Section):
+class Fleets(ReportSection):
     """The bytes of the layers of each fleet, a layer of several images once."""
 
     order = 62

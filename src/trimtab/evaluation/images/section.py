@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
-from trimtab.evaluation.report.section import Chapter, Section
+from trimtab.evaluation.report.section import Chapter, ReportSection
 
 IMAGES = Chapter("images", "Container images", "Images")
 
 
-class ImageSection(Section):
+class ImageSection(ReportSection):
     """A section about targets that are images."""
 
     chapter = IMAGES

@@ -51,7 +51,7 @@ class TaskProgramFacts:
 
 
 @dataclass(frozen=True)
-class Inputs:
+class EvaluationInputs:
     """The folders and the facts that a report is made from.
 
     `profiles` are folders of the stage `profile`, one for each workload and hardware, `debloats` of
@@ -138,7 +138,7 @@ class DebloatedTarget:
 
 
 @dataclass(frozen=True)
-class Profile:
+class WorkloadProfile:
     """One workload on one hardware: what it used, its runs (RUNS) and its epochs (EPOCHS)."""
 
     label: str
@@ -153,9 +153,9 @@ class Profile:
 class Measurements:
     """Everything that was measured for an experiment."""
 
-    inputs: Inputs
+    inputs: EvaluationInputs
     targets: tuple[DebloatedTarget, ...]
-    profiles: tuple[Profile, ...]
+    profiles: tuple[WorkloadProfile, ...]
     schedules: Schedules = field(default_factory=Schedules)
     tunings: tuple[TunedCell, ...] = ()
     growths: tuple[pd.DataFrame, ...] = ()  # with the columns of LINES_BY_YEAR, by code base

@@ -11,7 +11,12 @@ import pyarrow as pa
 
 from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.inputs.ends import judged
-from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, Measurements, Profile
+from trimtab.evaluation.inputs.measurements import (
+    DebloatedTarget,
+    EvaluationInputs,
+    Measurements,
+    WorkloadProfile,
+)
 from trimtab.evaluation.inputs.schedules import Cell, Schedules
 from trimtab.evaluation.inputs.tunings import TunedCell
 from trimtab.records import tables
@@ -28,7 +33,7 @@ from trimtab.records.values import escaped
 from trimtab.records.verdict import Verdict
 
 
-def load(inputs: Inputs) -> Measurements:
+def load(inputs: EvaluationInputs) -> Measurements:
     """Read the files of `inputs` and check that they belong together.
 
     Raises UserError when a file is missing, a trace is incomplete or a target was debloated for
@@ -93,7 +98,7 @@ def _fleets(paths: Sequence[Path]) -> dict[str, Fleet]:
     }
 
 
-def _profile(folder: Path) -> Profile:
+def _profile(folder: Path) -> WorkloadProfile:
     usage = Usage.read(folder / "usage.json")
     if not usage.complete:
         reasons = "; ".join(usage.incomplete_because or ["no reason was recorded"])
@@ -105,7 +110,7 @@ def _profile(folder: Path) -> Profile:
     epochs = read_table(folder / "epochs.parquet", tables.EPOCHS)
     workload, hardware = _only(runs, folder / "runs.parquet", ("workload", "hardware"))
     _refuse_twice(f"{folder / 'runs.parquet'}: run", _keys(runs, "condition", "repeat"))
-    return Profile(workload, workload, hardware, usage, runs, epochs)
+    return WorkloadProfile(workload, workload, hardware, usage, runs, epochs)
 
 
 def _target(folder: Path) -> DebloatedTarget:
@@ -138,7 +143,7 @@ def _target(folder: Path) -> DebloatedTarget:
     )
 
 
-def _tuning(folder: Path, inputs: Inputs) -> TunedCell:
+def _tuning(folder: Path, inputs: EvaluationInputs) -> TunedCell:
     trials = _read_rows(folder / "trials.parquet", tables.TRIALS)
     keys = _keys(trials, "seed", "fold", "trial", "rung")
     _refuse_twice(f"{folder / 'trials.parquet'}: seed / fold / trial / rung", keys)
@@ -234,7 +239,7 @@ def _cell(folder: Path) -> Cell:
         label=summary.policy_label,
         summary=summary,
         jobs=check_table(folder / "jobs.parquet", tables.SCHEDULED),
-        stays=check_table(folder / "stays.parquet", tables.STAYS),
+        allocations=check_table(folder / "allocations.parquet", tables.ALLOCATIONS),
         nodes=_read_rows(folder / "nodes.parquet", tables.NODES),
         load=read_table(folder / "load.parquet", tables.LOAD),
         formula=FormulaResponse.read(formula) if formula.is_file() else None,

@@ -19,14 +19,14 @@ class Cell:
     """One policy on one trace and cluster: simulated and, where they are, by formula and for real.
 
     `label` is the policy's, and its file's too where several have that label. `jobs` (SCHEDULED)
-    and `stays` (STAYS) may be longer than memory and are files; `real_jobs` (SCHEDULED) are those
-    of the real run. `nodes` has the columns of NODES, `load` those of LOAD.
+    and `allocations` (ALLOCATIONS) may be longer than memory and are files; `real_jobs`
+    (SCHEDULED) are those of the real run. `nodes` has the columns of NODES, `load` those of LOAD.
     """
 
     label: str
     summary: Summary
     jobs: Path
-    stays: Path
+    allocations: Path
     nodes: pd.DataFrame
     load: pd.DataFrame
     formula: FormulaResponse | None = None

@@ -40,7 +40,7 @@ _COLOURS = {
 _TITLE_LETTERS = 100  # a line
 
 
-class GpuCode(TargetSection):
+class GpuCodeShares(TargetSection):
     """The shares of GPU code before, and the reasons for which its elements went."""
 
     order = 200

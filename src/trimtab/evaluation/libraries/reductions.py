@@ -28,7 +28,7 @@ _CPU, _GPU = "CPU", "GPU"
 _BESIDE = 2  # targets
 
 
-class Reductions(TargetSection):
+class LibraryReductions(TargetSection):
     """The reductions of size and of count, library by library.
 
     A library without functions has no reduction of CPU code, one without elements none of GPU

@@ -33,7 +33,7 @@ _CARDS = {
 }
 
 
-class Sizes(TargetSection):
+class LibrarySizes(TargetSection):
     """The sizes of each target's libraries, as they may be looked at."""
 
     order = 100

@@ -5,7 +5,7 @@ from typing import Any
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
 from trimtab.evaluation.libraries.size_columns import compressed_sizes
-from trimtab.evaluation.outcome.document import Change, mb
+from trimtab.evaluation.outcome.document import BytesBeforeAfter, mb
 from trimtab.evaluation.outcome.section import weighed
 from trimtab.evaluation.outcome.weight import NOT_LOADED, UNREAD
 from trimtab.evaluation.report.blocks import Block, prose
@@ -110,7 +110,7 @@ class WholeEnvironment(TargetSection):
         return {"targets": self.tables[0].by_row("name")}
 
 
-def _card(label: str, change: Change) -> KeyFigure:
+def _card(label: str, change: BytesBeforeAfter) -> KeyFigure:
     row = {"size_mb": change.before_bytes / MB, "size_reduction_pct": change.less_pct}
     return less(label, row, "size", "mb")
 

@@ -19,7 +19,7 @@ _SUBJECTS = {
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparisonSide:
     """One of two results: its name, and what its environments came to."""
 
     name: str
@@ -27,7 +27,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Line:
+class ComparisonRow:
     """A figure of both results, in numbers and as they are shown.
 
     `difference` is in per cent of the first, or in points where the figures are in per cent; None
@@ -41,12 +41,14 @@ class Line:
     shown: tuple[str, str, str]
 
 
-def comparison_page(sides: tuple[Side, Side], lines: Sequence[Line], equal: int) -> str:
+def comparison_page(
+    sides: tuple[ComparisonSide, ComparisonSide], lines: Sequence[ComparisonRow], equal: int
+) -> str:
     """Return the page of two results as HTML: verdicts, then figures by subject.
 
     `equal` is how many figures are equal in both and not among `lines`.
     """
-    subjects: dict[str, list[Line]] = {name: [] for name in _SUBJECTS}
+    subjects: dict[str, list[ComparisonRow]] = {name: [] for name in _SUBJECTS}
     for line in lines:
         subject = next(name for name, of in _SUBJECTS.items() if of.fullmatch(line.figure))
         subjects[subject].append(line)

@@ -14,7 +14,7 @@ ENDS_UNKNOWN = "how its program ended was not recorded"
 
 
 @dataclass(frozen=True, config=PART)
-class Change:
+class BytesBeforeAfter:
     """Bytes before and after."""
 
     before_bytes: Whole
@@ -34,7 +34,7 @@ class Change:
 
 
 @dataclass(frozen=True, config=PART)
-class Part(Change):
+class EnvironmentPart(BytesBeforeAfter):
     """A part of an environment: bytes on disk, and its number of files where that is known."""
 
     name: Text
@@ -65,10 +65,10 @@ class EnvironmentOutcome:
     target: Word
     hardware: Word
     kind: Word
-    disk: Change
-    compressed: Change | None
+    disk: BytesBeforeAfter
+    compressed: BytesBeforeAfter | None
     shared_bytes: Whole
-    parts: list[Part]
+    parts: list[EnvironmentPart]
     more: list[More]
     verified: bool | None
     sentence: Text

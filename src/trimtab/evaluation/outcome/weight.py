@@ -4,7 +4,12 @@ from collections.abc import Collection, Iterable, Iterator
 
 import pandas as pd
 
-from trimtab.evaluation.outcome.document import Change, EnvironmentOutcome, More, Part
+from trimtab.evaluation.outcome.document import (
+    BytesBeforeAfter,
+    EnvironmentOutcome,
+    EnvironmentPart,
+    More,
+)
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
 from trimtab.records.manifest import Manifest, OtherFiles
 from trimtab.records.misses.brought_back import BroughtBack
@@ -30,10 +35,10 @@ def weigh(
 
     What `came_back` is a part of what `built` says the slim environment takes.
     """
-    disk = Change(built.before_bytes, built.after_bytes)
+    disk = BytesBeforeAfter(built.before_bytes, built.after_bytes)
     packed = None
     if compressed is not None:
-        packed = Change(compressed.before_bytes, compressed.after_bytes)
+        packed = BytesBeforeAfter(compressed.before_bytes, compressed.after_bytes)
     return EnvironmentOutcome(
         target=manifest.target,
         hardware=manifest.hardware,
@@ -50,8 +55,11 @@ def weigh(
 
 
 def _parts(
-    manifest: Manifest, libraries: pd.DataFrame, whole: Change, came_back: BroughtBack | None
-) -> Iterator[Part]:
+    manifest: Manifest,
+    libraries: pd.DataFrame,
+    whole: BytesBeforeAfter,
+    came_back: BroughtBack | None,
+) -> Iterator[EnvironmentPart]:
     parts = [_loaded(libraries), _not_loaded(manifest)]
     kinds = manifest.other_files
     python = [files for kind, files in kinds.items() if kind in _PYTHON]
@@ -60,34 +68,38 @@ def _parts(
         if of_it:
             parts += _read_and_unread(name, of_it)
     if came_back is not None and came_back.paths:
-        parts.append(Part(0, came_back.disk_bytes, "files that came back", came_back.files))
+        parts.append(
+            EnvironmentPart(0, came_back.disk_bytes, "files that came back", came_back.files)
+        )
     yield from parts
     before_bytes = whole.before_bytes - sum(part.before_bytes for part in parts)
     after_bytes = whole.after_bytes - sum(part.after_bytes for part in parts)
     said = "folders, links, and what brings back" if kinds else "Python, data and all else"
-    yield Part(max(0, before_bytes), max(0, after_bytes), said)
+    yield EnvironmentPart(max(0, before_bytes), max(0, after_bytes), said)
 
 
-def _loaded(libraries: pd.DataFrame) -> Part:
+def _loaded(libraries: pd.DataFrame) -> EnvironmentPart:
     before, after = libraries[["disk_before_bytes", "disk_after_bytes"]].sum()
-    return Part(int(before), int(after), LOADED, len(libraries))
+    return EnvironmentPart(int(before), int(after), LOADED, len(libraries))
 
 
-def _not_loaded(manifest: Manifest) -> Part:
+def _not_loaded(manifest: Manifest) -> EnvironmentPart:
     of_it = manifest.unloaded.values()
     before = sum(library.disk_before_bytes for library in of_it)
-    return Part(before, sum(library.disk_after_bytes for library in of_it), NOT_LOADED, len(of_it))
+    return EnvironmentPart(
+        before, sum(library.disk_after_bytes for library in of_it), NOT_LOADED, len(of_it)
+    )
 
 
-def _read_and_unread(name: str, of_it: Iterable[OtherFiles]) -> Iterator[Part]:
+def _read_and_unread(name: str, of_it: Iterable[OtherFiles]) -> Iterator[EnvironmentPart]:
     of_it = list(of_it)
-    unread = Part(
+    unread = EnvironmentPart(
         sum(each.unread_disk_bytes for each in of_it),
         sum(each.unread_kept_disk_bytes for each in of_it),
         f"{name} that no run read",
         sum(each.unread_files for each in of_it),
     )
-    yield Part(
+    yield EnvironmentPart(
         sum(each.disk_bytes for each in of_it) - unread.before_bytes,
         sum(each.kept_disk_bytes for each in of_it) - unread.after_bytes,
         f"{name} that were read",
@@ -96,7 +108,7 @@ def _read_and_unread(name: str, of_it: Iterable[OtherFiles]) -> Iterator[Part]:
     yield unread
 
 
-def _more(manifest: Manifest, libraries: pd.DataFrame, whole: Change) -> Iterator[More]:
+def _more(manifest: Manifest, libraries: pd.DataFrame, whole: BytesBeforeAfter) -> Iterator[More]:
     """Yield what is left that nothing used, the most first."""
     not_loaded = _not_loaded(manifest)
     unread = sum(each.unread_kept_disk_bytes for each in manifest.other_files.values())
@@ -119,8 +131,8 @@ def _more(manifest: Manifest, libraries: pd.DataFrame, whole: Change) -> Iterato
 
 def _sentence(
     label: str,
-    disk: Change,
-    compressed: Change | None,
+    disk: BytesBeforeAfter,
+    compressed: BytesBeforeAfter | None,
     verdict: Verdict | None,
     came_back: BroughtBack | None,
 ) -> str:

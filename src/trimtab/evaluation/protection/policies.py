@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.protection.authors import authors_rows
+from trimtab.evaluation.protection.published_run_times import authors_rows
 from trimtab.evaluation.protection.section import (
     AUTHORS,
     DETAILS,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from trimtab.evaluation.inputs.measurements import TaskProgramFacts
-from trimtab.evaluation.report.section import Chapter, Section
+from trimtab.evaluation.report.section import Chapter, ReportSection
 from trimtab.evaluation.report.tables import MEASURED, MODELLED, Column, Row, number
 
 PROTECTION = Chapter("protection", "Secure task graphs", "Secure tasks")
@@ -32,7 +32,7 @@ _SET_UP = (
 )  # fmt: skip
 
 
-class ProtectionSection(Section):
+class ProtectionSection(ReportSection):
     """A section about task programs that were run and simulated in enclaves."""
 
     chapter: ClassVar[Chapter | None] = PROTECTION

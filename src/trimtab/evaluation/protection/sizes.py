@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from trimtab.evaluation.protection.authors import authors_rows
-from trimtab.evaluation.protection.lines import lines_figure
+from trimtab.evaluation.protection.line_chart import lines_figure
+from trimtab.evaluation.protection.published_run_times import authors_rows
 from trimtab.evaluation.protection.section import (
     AUTHORS,
     DETAILS,
@@ -34,7 +34,7 @@ _CAPTIONS = {
 }
 
 
-class Sizes(ProtectionSection):
+class GraphSizes(ProtectionSection):
     """Run time by the size of graphs and of inputs, on one worker."""
 
     order = 984

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from trimtab.evaluation.protection.authors import authors_rows
-from trimtab.evaluation.protection.lines import lines_figure
+from trimtab.evaluation.protection.line_chart import lines_figure
+from trimtab.evaluation.protection.published_run_times import authors_rows
 from trimtab.evaluation.protection.section import (
     AUTHORS,
     DETAILS,

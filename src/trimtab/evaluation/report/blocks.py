@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias, Union
 import jinja2
 from markupsafe import Markup
 
-from trimtab.errors import visible
+from trimtab.errors import escape_control_characters
 from trimtab.evaluation.report.figures import Figure
 from trimtab.evaluation.report.tables import Table
 
@@ -61,7 +61,7 @@ def templates() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.PackageLoader("trimtab.evaluation"),
         autoescape=True,
-        finalize=lambda value: visible(value) if type(value) is str else value,
+        finalize=lambda value: escape_control_characters(value) if type(value) is str else value,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -10,9 +10,9 @@ import altair as alt
 import vl_convert
 from altair.utils import schemapi
 
-from trimtab.errors import visible
+from trimtab.errors import escape_control_characters
 from trimtab.evaluation.report.drawing import slim
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 
 BEFORE, AFTER, HIGHLIGHT = "#9aa7b5", "#0f766e", "#b45309"
 INK = "#1e293b"
@@ -46,7 +46,7 @@ class Figure:
     def write_svg(self, folder: Path) -> Path:
         """Write the figure to `folder`/`name`.svg and return its path."""
         path = folder / f"{self.name}.svg"
-        with whole_file(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(self.svg)
         return path
 
@@ -107,4 +107,4 @@ def _visible(part: Any) -> Any:
         return {key: _visible(value) for key, value in part.items()}
     if isinstance(part, list | tuple):
         return [_visible(value) for value in part]
-    return visible(part) if isinstance(part, str) else part
+    return escape_control_characters(part) if isinstance(part, str) else part

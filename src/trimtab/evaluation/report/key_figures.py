@@ -39,14 +39,14 @@ def less(label: str, row: Row, stem: str, unit: str = "") -> KeyFigure:
         return KeyFigure(label, UNKNOWN, "not measured")
     reduction, low, high = (row.get(f"{stem}_reduction{end}_pct") for end in ("", "_low", "_high"))
     if isinstance(low, (int, float)) and isinstance(high, (int, float)):
-        words = f"of {in_words(before)} {_UNITS[unit]}; pairs {_less(high)} to {_less(low)}"
+        words = f"of {format_change(before)} {_UNITS[unit]}; pairs {_less(high)} to {_less(low)}"
         if low <= 0 <= high and low < high:
             median = f"median {_less(reduction)} {words}"
             return KeyFigure(label, _NO_CLEAR_CHANGE, median, Effect.UNCLEAR)
     else:
         after = before * (1 - reduction / 100) if isinstance(reduction, (int, float)) else before
         after = round(after) if isinstance(before, int) else after
-        words = f"{in_words(before)} → {in_words(after)} {_UNITS[unit]}".rstrip()
+        words = f"{format_change(before)} → {format_change(after)} {_UNITS[unit]}".rstrip()
     rise = -reduction if isinstance(reduction, (int, float)) else None
     return KeyFigure(label, change(rise), words, effect_of(rise))
 
@@ -67,7 +67,7 @@ def change(difference_pct: float | None) -> str:
     return f"{sign}{shown(float(difference_pct), 1)}\N{NO-BREAK SPACE}%"
 
 
-def in_words(value: float) -> str:
+def format_change(value: float) -> str:
     """Return a number as key figures show it: with decimals where it is small."""
     return f"{value:,.0f}" if abs(value) >= 100 or isinstance(value, int) else f"{value:,.2f}"
 

@@ -16,11 +16,11 @@ from trimtab.evaluation.report.blocks import Block, templates
 from trimtab.evaluation.report.figures import VEGA_LITE
 from trimtab.evaluation.report.key_figures import Effect, KeyFigure
 from trimtab.evaluation.report.published import without_places
-from trimtab.evaluation.report.section import Chapter, Section
+from trimtab.evaluation.report.section import Chapter, ReportSection
 from trimtab.evaluation.report.tables import exact
 
 
-def render(measurements: Measurements, sections: Sequence[Section]) -> str:
+def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str:
     """Return the page of these sections as HTML.
 
     Scripts, styles and data are in the page, and its content policy forbids any request; without
@@ -46,7 +46,7 @@ def render(measurements: Measurements, sections: Sequence[Section]) -> str:
             top=[block for section in sections for block in section.top()],
             done=[block for section in sections for block in section.done()],
             key_figures=key_figures,
-            caveats=said(remark for section in sections for remark in section.caveats()),
+            caveats=format_remark(remark for section in sections for remark in section.caveats()),
             chapters=chapters,
             specifications=packed(
                 json.dumps(
@@ -62,7 +62,7 @@ def render(measurements: Measurements, sections: Sequence[Section]) -> str:
     )
 
 
-def said(remarks: Iterable[tuple[str, str]]) -> list[str]:
+def format_remark(remarks: Iterable[tuple[str, str]]) -> list[str]:
     """Return each remark once, after all its names."""
     names: dict[str, list[str]] = {}
     for name, remark in remarks:

@@ -30,7 +30,7 @@ FOLDER = Path(__file__).parents[1] / "published"
 Text: TypeAlias = Annotated[str, Field(min_length=1, strict=True)]
 Place: TypeAlias = Annotated[str, Field(pattern=r"^(Table|Section) [A-Z\d.]+$")]
 # What a schedule has to have for a row to be set beside it.
-BearsOn: TypeAlias = Literal["node_types", "priorities"]
+Applicability: TypeAlias = Literal["node_types", "priorities"]
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
@@ -45,7 +45,7 @@ class PublishedRow:
     place: str
     row: str
     hardware: str
-    bears_on: BearsOn | None
+    bears_on: Applicability | None
     values: Mapping[str, float | str]
 
     def number(self, key: str) -> float:
@@ -81,7 +81,7 @@ class _Printed(BaseModel):
     holds: Text
     place: Place | None = None  # of the rows that do not name their own
     hardware: Text
-    bears_on: BearsOn | None = None
+    bears_on: Applicability | None = None
     rows: list[_Row] = Field(min_length=1)
 
     @model_validator(mode="after")

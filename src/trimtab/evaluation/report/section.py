@@ -41,7 +41,7 @@ TUNING = Chapter("tuning", "Tuning", "Tuning")
 SCHEDULES = Chapter("schedules", "Schedules", "Schedules")
 
 
-class Section(ABC):
+class ReportSection(ABC):
     """A part of the report that is made from the measurements alone.
 
     Sections stand in the order of their `order`; those of one `chapter` stand together, where the
@@ -107,7 +107,7 @@ class Section(ABC):
         return {}
 
 
-class TargetSection(Section):
+class TargetSection(ReportSection):
     """A section about debloated targets and their workloads."""
 
     @property
@@ -116,7 +116,7 @@ class TargetSection(Section):
         return bool(self.measurements.targets)
 
 
-def find_sections() -> list[type[Section]]:
+def find_sections() -> list[type[ReportSection]]:
     """Return the section classes of all modules of the evaluation, in the order of the report.
 
     A class without an `order` is a base of others.
@@ -126,6 +126,6 @@ def find_sections() -> list[type[Section]]:
         kind
         for name in sorted(module.name for module in modules)
         for kind in vars(importlib.import_module(name)).values()
-        if isinstance(kind, type) and issubclass(kind, Section) and hasattr(kind, "order")
+        if isinstance(kind, type) and issubclass(kind, ReportSection) and hasattr(kind, "order")
     }
     return sorted(sections, key=lambda kind: (kind.order, kind.__name__))

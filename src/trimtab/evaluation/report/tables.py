@@ -8,10 +8,10 @@ from typing import ClassVar, Optional, TypeAlias
 
 import pandas as pd
 
-from trimtab.errors import visible
+from trimtab.errors import escape_control_characters
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
 from trimtab.evaluation.report.published import PublishedRow, published, titled
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 
 Value: TypeAlias = str | int | float | bool | None
 Row: TypeAlias = Mapping[str, Value]
@@ -99,7 +99,7 @@ class Table:
             self.apart.write_csv(folder)
         keys = [key for column in self.columns for key in (column.key, *(column.spread or ()))]
         path = folder / f"{self.name}.csv"
-        with whole_file(path) as temporary, temporary.open("w", newline="") as file:
+        with atomic_write(path) as temporary, temporary.open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(keys)
             writer.writerows([exact(row.get(key)) for key in keys] for row in self.rows)
@@ -112,7 +112,7 @@ def exact(value: Value) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return visible(str(value))
+    return escape_control_characters(str(value))
 
 
 def shown(value: Value, decimals: int | None) -> str:

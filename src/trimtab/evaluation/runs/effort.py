@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from trimtab.evaluation.inputs.measurements import Profile
+from trimtab.evaluation.inputs.measurements import WorkloadProfile
 from trimtab.evaluation.report.section import EFFORT, TargetSection
 from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table, compared, target_row
 from trimtab.evaluation.runs.pairs import compare, spread_column
@@ -20,7 +20,7 @@ _TRACED = {
 }
 
 
-class Effort(TargetSection):
+class DebloatingTime(TargetSection):
     """How long each step of debloating a target took, and what tracing cost each workload."""
 
     order = 500
@@ -74,7 +74,7 @@ class Effort(TargetSection):
         return {"targets": self.tables[0].by_row("name")}
 
 
-def _rows(profile: Profile) -> Iterator[Row]:
+def _rows(profile: WorkloadProfile) -> Iterator[Row]:
     for condition, traced in _TRACED.items():
         over_original = compare(profile.runs, "wall_s", condition)
         if over_original is None:

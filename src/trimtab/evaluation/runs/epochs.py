@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import cast
 
-from trimtab.evaluation.inputs.measurements import Profile
+from trimtab.evaluation.inputs.measurements import WorkloadProfile
 from trimtab.evaluation.report.section import RUNS, TargetSection
 from trimtab.evaluation.report.tables import (
     HARDWARE_COLUMN,
@@ -17,7 +17,7 @@ from trimtab.evaluation.report.tables import (
 _QUANTITIES = ("duration_s", "cpu_s", "energy_j", "energy_low_j", "energy_high_j")
 
 
-class Epochs(TargetSection):
+class EpochCosts(TargetSection):
     """Medians over the repeats of each epoch."""
 
     order = 410
@@ -46,7 +46,7 @@ class Epochs(TargetSection):
         )
 
 
-def _rows(profile: Profile) -> Iterator[Row]:
+def _rows(profile: WorkloadProfile) -> Iterator[Row]:
     for key, frame in profile.epochs.groupby(["condition", "epoch"]):
         condition, epoch = cast(tuple[str, int], key)
         median = {quantity: number(frame[quantity].median()) for quantity in _QUANTITIES}

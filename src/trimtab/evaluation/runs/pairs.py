@@ -11,7 +11,7 @@ ORIGINAL, DEBLOATED = "original", "debloated"
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedComparison:
     """A quantity under two conditions, over the pairs of runs that were interleaved.
 
     `original` (or another base) and `other` are medians in the quantity's unit. `ratio` is the
@@ -49,7 +49,7 @@ def _spread(stem: str, values: Iterable[Value]) -> dict[str, Value]:
 
 def compare(
     runs: pd.DataFrame, quantity: str, other: str = DEBLOATED, base: str = ORIGINAL
-) -> Comparison | None:
+) -> PairedComparison | None:
     """Compare a column of one workload's runs (RUNS) under `other` with those under `base`.
 
     Only pairs in which both runs ended well and both have the quantity count; None when there
@@ -62,7 +62,7 @@ def compare(
     if wide.empty:
         return None
     ratios = wide[other] / wide[base]
-    return Comparison(
+    return PairedComparison(
         pairs=len(wide),
         original=float(wide[base].median()),
         other=float(wide[other].median()),

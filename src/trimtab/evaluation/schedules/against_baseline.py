@@ -12,7 +12,7 @@ from trimtab.evaluation.schedules.section import (
     ScheduleSection,
     class_colour,
     figure_of,
-    sources_in_words,
+    format_sources,
     zero_line,
 )
 
@@ -47,7 +47,7 @@ class AgainstBaseline(ScheduleSection):
 
     def _energy(self) -> Iterator[Figure]:
         settings = [setting for setting in self.charted.settings if energy_values(setting)]
-        sources = sources_in_words(cell.summary.energy_source for s in settings for cell in s.cells)
+        sources = format_sources(cell.summary.energy_source for s in settings for cell in s.cells)
         return figure_of(
             "energy_against_baseline",
             "Energy against the baseline policy",

@@ -10,8 +10,8 @@ import altair as alt
 from trimtab.evaluation.inputs.schedules import Cell, Schedules
 from trimtab.evaluation.report.blocks import Block
 from trimtab.evaluation.report.figures import INK, Figure, data, scaled, specification
-from trimtab.evaluation.report.published import BearsOn, published, titled
-from trimtab.evaluation.report.section import SCHEDULES, Chapter, Section
+from trimtab.evaluation.report.published import Applicability, published, titled
+from trimtab.evaluation.report.section import SCHEDULES, Chapter, ReportSection
 from trimtab.evaluation.report.tables import (
     HARDWARE_COLUMN,
     SOURCE_COLUMNS,
@@ -80,12 +80,12 @@ def own_figure_of(name: str, title: str, caption: str, panels: Iterable[Any]) ->
         yield Figure(name, title, caption, specification(chart))
 
 
-def sources_in_words(sources: Iterable[str]) -> str:
+def format_sources(sources: Iterable[str]) -> str:
     """Return "measured", "modelled" or "measured and modelled"."""
     return " and ".join(sorted(set(sources))) or "unknown"
 
 
-class ScheduleSection(Section):
+class ScheduleSection(ReportSection):
     """A section about the cells of clusters, traces and policies."""
 
     chapter: ClassVar[Chapter | None] = SCHEDULES
@@ -204,12 +204,12 @@ def cell_row(cell: Cell) -> dict[str, Value]:
     }
 
 
-def _bears_on(schedules: Schedules) -> set[BearsOn]:
+def _bears_on(schedules: Schedules) -> set[Applicability]:
     """Return what of the schedules is like the published ones.
 
     Nodes of several types, among which HEATS chooses, and priorities, among which DiAS does.
     """
-    kinds: set[BearsOn] = set()
+    kinds: set[Applicability] = set()
     for cell in schedules.cells:
         if cell.nodes["hardware"].nunique() > 1:
             kinds.add("node_types")

@@ -34,7 +34,7 @@ class AccuracyLoss(ScheduleSection):
         )
 
 
-class Arrivals(ScheduleSection):
+class ArrivalTimes(ScheduleSection):
     """Jobs that arrive over time, where any do."""
 
     order = 800

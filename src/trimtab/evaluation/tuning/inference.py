@@ -9,7 +9,7 @@ from trimtab.evaluation.inputs.tunings import TunedCell, TunedSetting, values_in
 from trimtab.evaluation.report.figures import INK, Figure, data, hover, in_order
 from trimtab.evaluation.report.tables import SOURCE_COLUMNS, Column, Row, Table, number
 from trimtab.evaluation.schedules.section import figure_of, palette_colour
-from trimtab.evaluation.tuning.found import in_words
+from trimtab.evaluation.tuning.best_configurations import format_parameter_name
 from trimtab.evaluation.tuning.section import WHO, TuningSection, who
 
 _COST = {
@@ -90,8 +90,8 @@ def _measured(cell: TunedCell) -> Iterator[Row]:
         seconds = number(row["inference_s"])
         yield {
             **who(cell),
-            "architecture": in_words(row["architecture"]) or "the model",
-            "configuration": in_words(row["configuration"]),
+            "architecture": format_parameter_name(row["architecture"]) or "the model",
+            "configuration": format_parameter_name(row["configuration"]),
             "inference_s": seconds,
             "throughput_hz": 1 / seconds if seconds else None,
             "inference_j": number(row["inference_j"]),

@@ -14,7 +14,7 @@ from trimtab.evaluation.inputs.tunings import TunedCell
 from trimtab.evaluation.report.figures import AFTER, INK, Figure, data, hover, in_order
 from trimtab.evaluation.report.tables import SOURCE_COLUMNS, Column, Row, Table, Value
 from trimtab.evaluation.schedules.section import figure_of
-from trimtab.evaluation.tuning.found import in_words
+from trimtab.evaluation.tuning.best_configurations import format_parameter_name
 from trimtab.evaluation.tuning.section import WHO, TuningSection, who
 
 _CASE = ["architecture", "configuration"]
@@ -83,8 +83,8 @@ def _errors(cell: TunedCell) -> Iterator[Row]:
         times = rounds["inference_s"].astype(float)
         row: dict[str, Value] = {
             **who(cell),
-            "architecture": in_words(told["architecture"]) or "the model",
-            "configuration": in_words(told["configuration"]),
+            "architecture": format_parameter_name(told["architecture"]) or "the model",
+            "configuration": format_parameter_name(told["configuration"]),
             "told_s": told["inference_s"],
             "alone_s": times.median(),
             "alone_spread_pct": 50 * (times.max() - times.min()) / times.median(),

@@ -28,7 +28,7 @@ _QUANTITIES = {
 }
 
 
-class Reductions(TuningSection):
+class TuningReductions(TuningSection):
     """Every search against the first tuner's of the same seed, and the published ones."""
 
     order = 632

@@ -15,7 +15,7 @@ _AXIS = alt.Axis(tickCount=4, format="~g", grid=False)
 _MOST_NAMED = 9  # trials whose number stands beside them, as in the thesis
 
 
-class SearchSpace(TuningSection):
+class SearchedConfigurations(TuningSection):
     """Trials in the plane of the two parameters that take the most values."""
 
     order = 638

@@ -6,7 +6,7 @@ from statistics import median
 from typing import ClassVar
 
 from trimtab.evaluation.inputs.tunings import SeedSearch, TunedCell, TunedSetting, settings_of
-from trimtab.evaluation.report.section import TUNING, Chapter, Section
+from trimtab.evaluation.report.section import TUNING, Chapter, ReportSection
 from trimtab.evaluation.report.tables import HARDWARE_COLUMN, Column, Value, reduction_pct
 
 WHO = (
@@ -18,7 +18,7 @@ WHO = (
 )
 
 
-class TuningSection(Section):
+class TuningSection(ReportSection):
     """A section about tuned cells."""
 
     chapter: ClassVar[Chapter | None] = TUNING

@@ -21,7 +21,7 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.execution.kubernetes import objects
 from trimtab.execution.kubernetes.objects import Amounts
 from trimtab.installation import how_to_add
-from trimtab.policies.base import NodeState, Policy, Task
+from trimtab.policies.base import NodeState, PendingTask, Policy
 
 SCHEDULER_NAME = "trimtab-heats"
 NODE_TYPE_LABEL = "trimtab.dev/hardware"
@@ -56,7 +56,7 @@ class Bound:
 
 
 @dataclass
-class _Place:
+class _FreeNode:
     """A node as the policy sees it, and what is free of it for now."""
 
     node: Any
@@ -173,7 +173,7 @@ class KubernetesScheduler:
 
     def _places(
         self, nodes: Sequence[Any], pods: Sequence[Any], devices: Sequence[str]
-    ) -> list[_Place]:
+    ) -> list[_FreeNode]:
         on_node: dict[str, list[Any]] = {}
         for pod in pods:
             if objects.takes_part(pod):
@@ -187,7 +187,7 @@ class KubernetesScheduler:
             there = on_node.get(node.metadata.name, [])
             free = capacity - sum(objects.requested(pod, devices) for pod in there)
             left = objects.most_pods(node) - len(there)
-            places.append(_Place(node, number, node_type, capacity, free, left))
+            places.append(_FreeNode(node, number, node_type, capacity, free, left))
         return places
 
     def _number(self, waiting: Sequence[Any]) -> None:
@@ -199,13 +199,13 @@ class KubernetesScheduler:
                 number, self._next_job = self._next_job, self._next_job + 1
             self._jobs[pod.metadata.uid] = number
 
-    def _task(self, pod: Any) -> Task | None:
+    def _task(self, pod: Any) -> PendingTask | None:
         labels: Mapping[str, str] = pod.metadata.labels or {}
         job_class = self._classes.get(labels.get(JOB_CLASS_LABEL, ""))
         if job_class is None:
             return None
         job, priority = self._jobs[pod.metadata.uid], pod.spec.priority or 0
-        return Task(job, job_class, priority, *objects.requested(pod).tolist())
+        return PendingTask(job, job_class, priority, *objects.requested(pod).tolist())
 
     def _bind(self, pod: Any, node: Any) -> bool:
         """Return whether the pod is bound: it may have been deleted, or bound by another."""

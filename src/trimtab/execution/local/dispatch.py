@@ -21,8 +21,8 @@ from types import FrameType
 import pandas as pd
 
 from trimtab.errors import UserError
-from trimtab.execution.history import JobOutcome, jobs_table, stays_table
-from trimtab.execution.job_queue import Event, JobQueue, QueuedJob, RunningJob
+from trimtab.execution.history import JobOutcome, allocations_table, jobs_table
+from trimtab.execution.job_queue import Event, JobQueue, QueuedJob, QueueRunningJob
 from trimtab.execution.local.executions import CANNOT_START, Execution, kill, new_mark
 from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.execution.sprinting.sprinter import Sprinter
@@ -67,8 +67,8 @@ def run_commands(
         columns=["job", "job_class", "priority", "arrival_s"],
     )
     return JobOutcome(
-        jobs_table(trace, queue.stays, sprint_level=1, energy_j=queue.energy_j),
-        stays_table(queue.stays),
+        jobs_table(trace, queue.allocations, sprint_level=1, energy_j=queue.energy_j),
+        allocations_table(queue.allocations),
         queue.exit_codes,
         sprinter.description,
         meter.method,
@@ -91,7 +91,7 @@ def _check_commands(jobs: Sequence[QueuedJob]) -> None:
 
 
 @dataclass(slots=True)
-class _RunningCommand(RunningJob):
+class _RunningCommand(QueueRunningJob):
     execution: Execution
     reading: EnergyReading
 
@@ -157,7 +157,7 @@ class _CommandQueue(JobQueue[_RunningCommand]):
             execution = Execution(command, environment, self._log_dir / f"{job.job}.stdout", stderr)
         except OSError as error:
             stderr.write_text(f"{error}\n")
-            self._note_end(RunningJob(job, start_s), start_s, CANNOT_START)
+            self._note_end(QueueRunningJob(job, start_s), start_s, CANNOT_START)
             return
         self._note_start(_RunningCommand(job, start_s, execution, reading))
         self._sprinter.attach(execution)
@@ -170,7 +170,7 @@ class _CommandQueue(JobQueue[_RunningCommand]):
             self._note_end(running, end_s, exit_code)
             return
         self._buffers.put_back(running.job)
-        self._close_stay(running, end_s, "evicted")
+        self._close_allocation(running, end_s, "evicted")
         self._on_event(end_s, "evicted", running.job.job)
 
     def _end(self) -> None:
@@ -185,10 +185,10 @@ class _CommandQueue(JobQueue[_RunningCommand]):
         self._free()
         return exit_code
 
-    def _note_end(self, running: RunningJob, end_s: float, exit_code: int) -> None:
+    def _note_end(self, running: QueueRunningJob, end_s: float, exit_code: int) -> None:
         self.exit_codes[running.job.job] = exit_code
         end = "finished" if exit_code == 0 else "failed"
-        self._close_stay(running, end_s, end)
+        self._close_allocation(running, end_s, end)
         self._on_event(end_s, end, running.job.job)
 
 

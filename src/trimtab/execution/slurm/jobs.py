@@ -11,7 +11,7 @@ from trimtab.errors import UserError
 from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.configuration import mebibytes
 from trimtab.execution.slurm.reports import WAIT
-from trimtab.policies.base import Placement, Running, Task
+from trimtab.policies.base import PendingTask, Placement, RunningTask
 
 _PATIENCE_S = 60.0
 
@@ -24,7 +24,7 @@ class SlurmJob:
     is promised, a place; `started_s` while it runs there.
     """
 
-    task: Task
+    task: PendingTask
     job_class: JobClass
     arrival_s: float
     work_s: float
@@ -42,11 +42,11 @@ class SlurmJob:
         return f"job{self.task.job}"
 
     @property
-    def running(self) -> Running:
+    def running(self) -> RunningTask:
         """It as policies see it; it runs."""
         assert self.placement is not None
         assert self.started_s is not None
-        return Running(self.task, self.placement.node, self.placement.level, self.started_s)
+        return RunningTask(self.task, self.placement.node, self.placement.level, self.started_s)
 
 
 def jobs_of(
@@ -65,7 +65,7 @@ def jobs_of(
             raise UserError(f"job {row['job']}: job_class: {row['job_class']}: there are {known}")
         number = numbers[row["job_class"]]
         sizes = (int(row[name]) for name in ("cpu_milli", "gpu_milli", "memory_bytes"))
-        task = Task(int(row["job"]), number, int(row["priority"]), *sizes)
+        task = PendingTask(int(row["job"]), number, int(row["priority"]), *sizes)
         work_s = float(row["work_s"])
         _check(task, work_s, cluster, job_classes[number])
         jobs.append(
@@ -81,7 +81,7 @@ def jobs_of(
     return jobs
 
 
-def _check(task: Task, work_s: float, cluster: SlurmCluster, job_class: JobClass) -> None:
+def _check(task: PendingTask, work_s: float, cluster: SlurmCluster, job_class: JobClass) -> None:
     job = f"job {task.job}"
     if not (isfinite(work_s) and work_s >= 0):
         raise UserError(f"{job}: work_s: {work_s}: draw the service times of jobs of rounds first")

@@ -31,7 +31,7 @@ say ended $?
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class JobReport:
     """One line of a job: `kind` is started, ended or stopped; `time_s` since the epoch."""
 
     kind: str
@@ -65,7 +65,7 @@ class Reports:
         """Say how long the job of that script takes when it starts on a node of that type."""
         (self._folder / f"{name}.{node_type}").write_text(f"{service_s:.6f}\n")
 
-    def wait(self, patience_s: float) -> list[Report]:
+    def wait(self, patience_s: float) -> list[JobReport]:
         """Return what jobs have said, as soon as one says something; nothing if none does."""
         readable, _, _ = select.select([self._fd], [], [], max(0.0, patience_s))
         if not readable:
@@ -78,6 +78,6 @@ class Reports:
         os.close(self._fd)
 
 
-def _parse(line: str) -> Report:
+def _parse(line: str) -> JobReport:
     kind, job, node, exit_code, time_s = line.split()
-    return Report(kind, int(job), node, int(exit_code), float(time_s))
+    return JobReport(kind, int(job), node, int(exit_code), float(time_s))

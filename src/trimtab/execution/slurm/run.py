@@ -15,12 +15,12 @@ import pandas as pd
 
 from trimtab.clusters.cluster import JobClass
 from trimtab.errors import TrimtabError, UserError
-from trimtab.execution.history import JobOutcome, Stay, jobs_table, stays_table
+from trimtab.execution.history import Allocation, JobOutcome, allocations_table, jobs_table
 from trimtab.execution.slurm import jobs as slurm_jobs
 from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.configuration import constraint_of
 from trimtab.execution.slurm.jobs import SlurmJob, jobs_of
-from trimtab.execution.slurm.reports import Report, Reports
+from trimtab.execution.slurm.reports import JobReport, Reports
 from trimtab.policies.base import NodeState, Placement, Policy
 
 GRACE_S = 60.0  # of real time: no report for so much longer than expected, and something is wrong
@@ -50,9 +50,13 @@ def run_policy(
     jobs = jobs_of(trace, cluster, job_classes)
     with _PolicyRun(cluster, jobs, policy, scale) as run:
         run.run()
-    stays = sorted(run.stays, key=lambda stay: stay.end_s)
+    allocations = sorted(run.allocations, key=lambda allocation: allocation.end_s)
     codes = {job.task.job: job.exit_code for job in jobs if job.exit_code is not None}
-    return JobOutcome(jobs_table(trace, stays, resumes=policy.resumes), stays_table(stays), codes)
+    return JobOutcome(
+        jobs_table(trace, allocations, resumes=policy.resumes),
+        allocations_table(allocations),
+        codes,
+    )
 
 
 class _PolicyRun:
@@ -74,7 +78,7 @@ class _PolicyRun:
         self._started_at = time.time()
         self._heard_s = 0.0
         self._tick_s = policy.tick_s
-        self.stays: list[Stay] = []
+        self.allocations: list[Allocation] = []
 
     def __enter__(self) -> Self:
         return self
@@ -135,7 +139,7 @@ class _PolicyRun:
             self._take(report)
             self._heard_s = self._now_s()
 
-    def _take(self, report: Report) -> None:
+    def _take(self, report: JobReport) -> None:
         job = self._submitted[report.job]
         time_s = (report.time_s - self._started_at) / self._scale
         if report.kind == "started":
@@ -166,8 +170,8 @@ class _PolicyRun:
     def _leave(self, job: SlurmJob, end_s: float, end: str, *, keeps_work: bool) -> None:
         """Note that a job leaves its node; `keeps_work`: what it did there is done."""
         ran, start_s = job.running, job.running.start_s
-        stay = (job.task.job, ran.node, ran.level, job.task.cpu_milli)
-        self.stays.append(Stay(*stay, start_s, start_s, end_s, end))
+        allocation = (job.task.job, ran.node, ran.level, job.task.cpu_milli)
+        self.allocations.append(Allocation(*allocation, start_s, start_s, end_s, end))
         speed = self._speed(job, self._cluster.nodes[ran.node].node_type, ran.level)
         left_s = max(0.0, job.left_s - (end_s - start_s) * speed)
         job.left_s = left_s if keeps_work else job.work_s

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
-from trimtab.execution.history import Stay
-from trimtab.execution.job_queue import JobQueue, QueuedJob, RunningJob
+from trimtab.execution.history import Allocation
+from trimtab.execution.job_queue import JobQueue, QueuedJob, QueueRunningJob
 from trimtab.execution.sprinting.sprinter import NoSprinter, Sprinter
 from trimtab.policies.base import Policy
 
 _EVICT_AGAIN_S = 0.1
 
 
-class Engine(Protocol):
+class JobEngine(Protocol):
     """What runs the jobs. `attempt` is 0, and one more with each eviction of the job."""
 
     def run(self, job: QueuedJob, attempt: int) -> bool:
@@ -36,7 +36,7 @@ class Engine(Protocol):
 
 
 @dataclass(slots=True)
-class _RunningCall(RunningJob):
+class _RunningCall(QueueRunningJob):
     attempt: int
     ended: Future[bool]
     evicting: bool = False
@@ -52,7 +52,7 @@ class Dispatcher(JobQueue[_RunningCall]):
 
     def __init__(
         self,
-        engine: Engine,
+        engine: JobEngine,
         jobs: Iterable[QueuedJob],
         policy: Policy,
         sprinter: Sprinter | None = None,
@@ -62,8 +62,8 @@ class Dispatcher(JobQueue[_RunningCall]):
         self._changed = threading.Condition()
         self._attempts = Counter[int]()
 
-    def run(self) -> list[Stay]:
-        """Run the jobs, none before it arrives, and return their stays on the engine, node 0.
+    def run(self) -> list[Allocation]:
+        """Run the jobs, none before it arrives, and return their allocations on the engine, node 0.
 
         Raises what the engine's `run` raises.
         """
@@ -74,7 +74,7 @@ class Dispatcher(JobQueue[_RunningCall]):
                 self._turn_sprint()
                 self._buffers.admit(self._now_s())
                 self._dispatch(thread)
-        return self.stays
+        return self.allocations
 
     def _has_ended(self) -> bool:
         return self._running is not None and self._running.ended.done()
@@ -112,7 +112,7 @@ class Dispatcher(JobQueue[_RunningCall]):
         if running is None or not running.ended.done():
             return
         finished = running.ended.result()
-        self._close_stay(running, self._now_s(), "finished" if finished else "evicted")
+        self._close_allocation(running, self._now_s(), "finished" if finished else "evicted")
         self._free()
         if not finished:
             self._attempts[running.job.job] += 1

@@ -71,7 +71,9 @@ def run_programs(
         columns=["job", "job_class", "priority", "arrival_s"],
     )
     ran = run_trace(session, trace, programs, policy)
-    return JobOutcome(ran.jobs, ran.stays, dict.fromkeys(trace["job"].tolist(), 0), ran.sprinter)
+    return JobOutcome(
+        ran.jobs, ran.allocations, dict.fromkeys(trace["job"].tolist(), 0), ran.sprinter
+    )
 
 
 def _said(error: Exception) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from trimtab.errors import UserError
-from trimtab.execution.history import jobs_table, stays_table
+from trimtab.execution.history import allocations_table, jobs_table
 from trimtab.execution.job_queue import QueuedJob
 from trimtab.execution.spark.dispatcher import Dispatcher
 from trimtab.execution.sprinting.choose import find_sprinter
@@ -23,10 +23,10 @@ from trimtab.spark.session import CpuClock, Session
 class SparkRun:
     """What a trace did on Spark.
 
-    `jobs` and `stays` have the columns of `tables.SCHEDULED` and `tables.STAYS`: one node, 0,
-    which is all of Spark, and level 1 in a sprint. Joules are null, being modelled elsewhere;
-    the session being there before the first job, nothing is set up. `dropped_tasks` are those of
-    a job's last execution, by the event log, which knows them of RDDs, not of data frames.
+    `jobs` and `allocations` have the columns of `tables.SCHEDULED` and `tables.ALLOCATIONS`: one
+    node, 0, which is all of Spark, and level 1 in a sprint. Joules are null, being modelled
+    elsewhere; the session being there before the first job, nothing is set up. `dropped_tasks` are
+    those of a job's last execution, by the event log, which knows them of RDDs, not of data frames.
 
     `attempts`: a row an execution of a job: job, attempt, group (of the event log), finished,
     start_s and finish_s (since 1970, as in the log), spark_cpu_s (CPU time of all of Spark's
@@ -35,7 +35,7 @@ class SparkRun:
     """
 
     jobs: pd.DataFrame
-    stays: pd.DataFrame
+    allocations: pd.DataFrame
     attempts: pd.DataFrame
     log: EventLog
     sprinter: str
@@ -123,14 +123,14 @@ def run_trace(
         stack.callback(sprinter.sprint)  # the session goes on at full speed
         sprinter.attach(session)
         sprinter.rest()
-        stays = Dispatcher(engine, queued, policy, sprinter).run()
+        allocations = Dispatcher(engine, queued, policy, sprinter).run()
     session.flush()
     attempts = pd.DataFrame(engine.attempts)
     log = read_event_log(session.event_log).of_groups(attempts.group)
     by_group = log.stages.groupby("group")
     attempts["executor_cpu_s"] = by_group.executor_cpu_s.sum().reindex(attempts.group).to_numpy()
-    jobs = jobs_table(trace, stays, sprint_level=1)
+    jobs = jobs_table(trace, allocations, sprint_level=1)
     last = attempts[attempts.finished].set_index("job").group
     dropped = by_group.dropped_tasks.sum()
     jobs["dropped_tasks"] = dropped.reindex(last[jobs.job], fill_value=0).to_numpy()
-    return SparkRun(jobs, stays_table(stays), attempts, log, sprinter.description)
+    return SparkRun(jobs, allocations_table(allocations), attempts, log, sprinter.description)

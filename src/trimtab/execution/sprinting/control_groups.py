@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from trimtab.errors import UserError
-from trimtab.execution.sprinting.sprinter import RunningJob
+from trimtab.execution.sprinting.sprinter import SprintableJob
 
 _LIMIT_FILES = {
     "cpu": ("cpu.max", "cpu.cfs_quota_us"),
@@ -60,7 +60,7 @@ def parents_for(controller: str, mounts: str, own: str) -> Iterator[Path]:
                 break
 
 
-def move_into(group: Path, job: RunningJob) -> None:
+def move_into(group: Path, job: SprintableJob) -> None:
     """Move the job's processes into the group, until there is none that was not moved.
 
     Raises UserError where the machine does not allow that.

@@ -15,7 +15,7 @@ class Process(Protocol):
         ...
 
 
-class RunningJob(Protocol):
+class SprintableJob(Protocol):
     """What is sped up: an execution of a command, or a session of Spark."""
 
     def processes(self) -> Sequence[Process]:
@@ -38,7 +38,7 @@ class Sprinter(ABC):
         """Return the command that starts `command` where this sprinter has a hold on it."""
         return command
 
-    def attach(self, job: RunningJob) -> None:
+    def attach(self, job: SprintableJob) -> None:
         """Take a job that runs, from `wrap`'s command or not."""
         return None
 

@@ -6,7 +6,7 @@ from typing import Self
 from trimtab.images.archives.fields import Fields
 from trimtab.images.archives.naming import MOST_DOCUMENT_BYTES
 from trimtab.images.archives.platform import Platform
-from trimtab.images.archives.region import Region
+from trimtab.images.archives.region import FileRegion
 from trimtab.images.archives.store import Store
 from trimtab.images.digest import check_data, check_digest
 from trimtab.images.errors import DamagedError, damage_of
@@ -23,7 +23,7 @@ _UNKNOWN = Platform("unknown", "unknown")  # what attestations are said to be fo
 
 
 @dataclass(frozen=True)
-class Descriptor:
+class OciDescriptor:
     """A document or layer, by kind, digest and size."""
 
     media_type: str
@@ -63,7 +63,7 @@ class Descriptor:
             and self.annotations.get(key) != value
         )
 
-    def blob(self, store: Store) -> Region:
+    def blob(self, store: Store) -> FileRegion:
         """Return where it lies. Raises ImageError where it is missing or of another size."""
         name = f"blobs/{self.digest.replace(':', '/')}"
         with damage_of(store.path, name):

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from trimtab.images.archives.fields import Fields
 from trimtab.images.archives.platform import Platform
-from trimtab.images.archives.region import Region
+from trimtab.images.archives.region import FileRegion
 from trimtab.images.digest import check_digest
 from trimtab.images.errors import DamagedError
 
@@ -94,7 +94,7 @@ class RunConfig:
 class Layer:
     """A layer where it lies: `digest` is of the bytes there, where the archive says it."""
 
-    region: Region
+    region: FileRegion
     diff_id: str
     digest: str | None = None
 

@@ -6,7 +6,7 @@ OCI image specification v1.1: image-layout.md, image-index.md and manifest.md. E
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from trimtab.images.archives.descriptor import CONFIGS, INDEXES, Descriptor
+from trimtab.images.archives.descriptor import CONFIGS, INDEXES, OciDescriptor
 from trimtab.images.archives.fields import Fields
 from trimtab.images.archives.image import Config, Image, Layer
 from trimtab.images.archives.naming import MOST_DOCUMENT_BYTES, one_of
@@ -32,7 +32,7 @@ def open_oci_layout(store: Store, name: str | None, platform: Platform | None) -
     names_by_digest: dict[str, tuple[str, ...]] = {}
     for image in found:
         names_by_digest[image.digest] = names_by_digest.get(image.digest, ()) + image.names
-    by_names: dict[tuple[str, ...], dict[str, Descriptor]] = {}
+    by_names: dict[tuple[str, ...], dict[str, OciDescriptor]] = {}
     for image in found:
         by_names.setdefault(names_by_digest[image.digest], {})[image.digest] = image
     asked = one_of(
@@ -51,16 +51,16 @@ def _check_version(store: Store) -> None:
             raise DamagedError(f"imageLayoutVersion: expected 1.0.0, found {version[:20]!r}")
 
 
-def _images_of(index: Fields) -> list[Descriptor]:
-    every = [Descriptor.of(fields) for fields in index.objects("manifests")]
+def _images_of(index: Fields) -> list[OciDescriptor]:
+    every = [OciDescriptor.of(fields) for fields in index.objects("manifests")]
     if len(every) > _MOST_MANIFESTS:
         raise DamagedError(f"has {len(every)} manifests; expected at most {_MOST_MANIFESTS}")
     return [descriptor for descriptor in every if descriptor.is_image]
 
 
 def _manifests(
-    store: Store, descriptors: Iterable[Descriptor], seen: set[str]
-) -> Iterator[Descriptor]:
+    store: Store, descriptors: Iterable[OciDescriptor], seen: set[str]
+) -> Iterator[OciDescriptor]:
     """Yield the manifests that indexes lead to, each once; `seen` are digests passed by."""
     for descriptor in descriptors:
         if descriptor.digest in seen:
@@ -78,8 +78,8 @@ def _manifests(
 
 
 def _for_platform(
-    store: Store, manifests: Sequence[Descriptor], platform: Platform | None
-) -> Descriptor:
+    store: Store, manifests: Sequence[OciDescriptor], platform: Platform | None
+) -> OciDescriptor:
     if len(manifests) == 1 and platform is None:
         return manifests[0]
     asked = platform or Platform.here()
@@ -93,18 +93,18 @@ def _for_platform(
     )
 
 
-def _platform(store: Store, manifest: Descriptor) -> Platform:
+def _platform(store: Store, manifest: OciDescriptor) -> Platform:
     return _config(store, _manifest(store, manifest)).platform()
 
 
-def _manifest(store: Store, descriptor: Descriptor) -> Fields:
+def _manifest(store: Store, descriptor: OciDescriptor) -> Fields:
     with damage_of(store.path, descriptor.digest):
         return Fields.parse(descriptor.read(store))
 
 
 def _config(store: Store, manifest: Fields) -> Config:
     with damage_of(store.path, "a manifest"):
-        descriptor = Descriptor.of(manifest.object("config"))
+        descriptor = OciDescriptor.of(manifest.object("config"))
         if descriptor.media_type not in CONFIGS:
             raise DamagedError(
                 f"is no image, but an artifact: config.mediaType is {descriptor.media_type[:80]!r}"
@@ -113,11 +113,11 @@ def _config(store: Store, manifest: Fields) -> Config:
         return Config.parse(descriptor.read(store))
 
 
-def _image(store: Store, names: tuple[str, ...], descriptor: Descriptor) -> Image:
+def _image(store: Store, names: tuple[str, ...], descriptor: OciDescriptor) -> Image:
     manifest = _manifest(store, descriptor)
     config = _config(store, manifest)
     with damage_of(store.path, descriptor.digest):
-        layers = [Descriptor.of(fields) for fields in manifest.objects("layers")]
+        layers = [OciDescriptor.of(fields) for fields in manifest.objects("layers")]
         if len(layers) != len(config.diff_ids):
             raise DamagedError(f"names {len(layers)} layers, but its config {len(config.diff_ids)}")
         for layer in layers:

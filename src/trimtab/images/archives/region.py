@@ -16,7 +16,7 @@ _Identity = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
-class Region:
+class FileRegion:
     """`size_bytes` of the file at `path`, from `offset` on."""
 
     path: Path

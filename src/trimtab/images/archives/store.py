@@ -4,10 +4,10 @@ import os
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-from trimtab.images.archives.region import Region, identity_of, opened
+from trimtab.images.archives.region import FileRegion, identity_of, opened
 from trimtab.images.compression import Compression, compression_of
 from trimtab.images.errors import DamagedError, ImageError, damage_of
-from trimtab.images.node import Kind
+from trimtab.images.node import FileType
 from trimtab.images.tar.names import clean_name, encoded, shown
 from trimtab.images.tar.reader import read_members
 from trimtab.images.tar.stream import FileStream
@@ -23,7 +23,7 @@ class Store(ABC):
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def find(self, name: str) -> Region | None:
+    def find(self, name: str) -> FileRegion | None:
         """Return where the file of that name lies; None where there is none.
 
         Raises ImageError for a name that leads out.
@@ -31,7 +31,7 @@ class Store(ABC):
         with damage_of(self.path, "a name"):
             return self._find(clean_name(encoded(name)))
 
-    def get(self, name: str) -> Region:
+    def get(self, name: str) -> FileRegion:
         """Return where the file of that name lies. Raises ImageError where there is none."""
         region = self.find(name)
         if region is None:
@@ -42,7 +42,7 @@ class Store(ABC):
         return region
 
     @abstractmethod
-    def _find(self, name: str) -> Region | None: ...
+    def _find(self, name: str) -> FileRegion | None: ...
 
 
 def open_store(path: Path) -> Store:
@@ -55,7 +55,7 @@ def open_store(path: Path) -> Store:
 
 
 class _FolderStore(Store):
-    def _find(self, name: str) -> Region | None:
+    def _find(self, name: str) -> FileRegion | None:
         top = self.path.resolve()
         try:
             path = (top / name).resolve()
@@ -66,7 +66,7 @@ class _FolderStore(Store):
         if not path.is_file():
             return None
         with opened(path) as file:
-            return Region(path, 0, os.fstat(file.fileno()).st_size, identity_of(file))
+            return FileRegion(path, 0, os.fstat(file.fileno()).st_size, identity_of(file))
 
 
 class _TarStore(Store):
@@ -89,15 +89,15 @@ class _TarStore(Store):
             self._links.pop(name, None)
             if node is None:
                 self._links[name] = hard_link
-            elif node.kind is Kind.LINK:
+            elif node.kind is FileType.LINK:
                 self._links[name] = _led_to(name, node.target)
-            elif node.kind is Kind.FILE and node.segments is None:
+            elif node.kind is FileType.FILE and node.segments is None:
                 self._files[name] = node.offset, node.size_bytes
 
-    def _find(self, name: str) -> Region | None:
+    def _find(self, name: str) -> FileRegion | None:
         for _ in range(_MOST_LINKS):
             if name in self._files:
-                return Region(self.path, *self._files[name], self._identity)
+                return FileRegion(self.path, *self._files[name], self._identity)
             if name not in self._links:
                 return None
             name = self._links[name]

@@ -9,7 +9,7 @@ from typing import Self
 
 from trimtab.errors import TrimtabError
 from trimtab.files import open_regular
-from trimtab.images.archives.region import Region, identity_of, opened
+from trimtab.images.archives.region import FileRegion, identity_of, opened
 from trimtab.images.errors import DamagedError, damage_of
 from trimtab.images.sif.header import (
     DESCRIPTOR_BYTES,
@@ -17,10 +17,10 @@ from trimtab.images.sif.header import (
     MAGIC,
     MAGIC_OFFSET,
     DataType,
-    Descriptor,
     FileSystem,
-    Header,
-    Part,
+    PartitionKind,
+    SifDescriptor,
+    SifHeader,
 )
 
 _REFUSED: dict[int, str] = {
@@ -43,8 +43,8 @@ class Sif:
     """The SIF at `path` with its objects, in the order of their descriptors."""
 
     path: Path
-    header: Header
-    objects: tuple[tuple[Descriptor, Region], ...]
+    header: SifHeader
+    objects: tuple[tuple[SifDescriptor, FileRegion], ...]
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -54,14 +54,16 @@ class Sif:
         """
         with opened(path) as file, damage_of(path, "SIF"):
             identity, file_bytes = identity_of(file), os.fstat(file.fileno()).st_size
-            header = Header.parse(file.read(HEADER_BYTES), file_bytes)
+            header = SifHeader.parse(file.read(HEADER_BYTES), file_bytes)
             file.seek(header.descriptors_offset)
             table = file.read(header.descriptors * DESCRIPTOR_BYTES)
             found = header.descriptors_of(table, file_bytes)
         return cls(
             path,
             header,
-            tuple((each, Region(path, each.offset, each.size_bytes, identity)) for each in found),
+            tuple(
+                (each, FileRegion(path, each.offset, each.size_bytes, identity)) for each in found
+            ),
         )
 
     @property
@@ -69,13 +71,13 @@ class Sif:
         """Whether anybody signed objects of it."""
         return any(each.data_type == DataType.SIGNATURE for each, _ in self.objects)
 
-    def root(self) -> tuple[Descriptor, Region]:
+    def root(self) -> tuple[SifDescriptor, FileRegion]:
         """Return the partition with the root file system, which is a squashfs.
 
         Raises ImageError where there is no such, or where it is not all that a container sees.
         """
         with damage_of(self.path, "SIF"):
-            roots = list(self._partitions(Part.PRIMARY_SYSTEM))
+            roots = list(self._partitions(PartitionKind.PRIMARY_SYSTEM))
             types = {each.data_type for each, _ in self.objects}
             if not roots and DataType.OCI_ROOT_INDEX in types:
                 raise DamagedError(
@@ -87,7 +89,7 @@ class Sif:
                     f"has {len(roots)} primary system partitions; expected one, as `apptainer"
                     " build` writes"
                 )
-            if any(self._partitions(Part.OVERLAY)):
+            if any(self._partitions(PartitionKind.OVERLAY)):
                 raise DamagedError(f"has a writable overlay, which is not read; {_REBUILD}")
             [(descriptor, region)] = roots
             file_system = descriptor.partition[0]
@@ -96,7 +98,7 @@ class Sif:
                 raise DamagedError(f"has {known}; expected squashfs. {_REBUILD}")
         return descriptor, region
 
-    def _partitions(self, part: Part) -> Iterator[tuple[Descriptor, Region]]:
+    def _partitions(self, part: PartitionKind) -> Iterator[tuple[SifDescriptor, FileRegion]]:
         for descriptor, region in self.objects:
             if descriptor.partition[1] == part:
                 yield descriptor, region

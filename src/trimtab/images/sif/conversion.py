@@ -10,14 +10,14 @@ from typing import IO, Any
 
 from trimtab.files import naming
 from trimtab.images.archives import docker_archive
-from trimtab.images.archives.region import Region
+from trimtab.images.archives.region import FileRegion
 from trimtab.images.digest import digest_of
 from trimtab.images.errors import damage_of
 from trimtab.images.limits import ImageLimit
 from trimtab.images.sif.container import Sif
 from trimtab.images.sif.squashfs import file_in, tar_of
 from trimtab.images.sif.start_up import LABELS, MOST_LABEL_BYTES, run_config
-from trimtab.images.writing.layout import Layout, new_layout
+from trimtab.images.writing.layout import ImageWriter, new_layout
 
 _LAYER = "layer.tar"
 
@@ -47,14 +47,14 @@ def write_archive_of(sif: Sif, destination: Path) -> None:
         layout.add_data(docker_archive.MANIFEST, json.dumps([entry]).encode())
 
 
-def _copy(region: Region, destination: Path) -> None:
+def _copy(region: FileRegion, destination: Path) -> None:
     """The programs take a file that begins with the file system."""
     with naming(destination), destination.open("wb") as copy:
         for chunk in region.chunks():
             copy.write(chunk)
 
 
-def _add_layer(layout: Layout, pieces: Iterator[bytes]) -> str:
+def _add_layer(layout: ImageWriter, pieces: Iterator[bytes]) -> str:
     sha256 = hashlib.sha256()
 
     def write(file: IO[bytes]) -> str:

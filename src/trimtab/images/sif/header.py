@@ -50,7 +50,7 @@ class FileSystem(IntEnum):
     GOCRYPTFS_SQUASHFS = 6
 
 
-class Part(IntEnum):
+class PartitionKind(IntEnum):
     """What a partition is for; of PRIMARY_SYSTEM there is one."""
 
     PRIMARY_SYSTEM = 2
@@ -58,7 +58,7 @@ class Part(IntEnum):
 
 
 @dataclass(frozen=True)
-class Descriptor:
+class SifDescriptor:
     """An object: `offset` and `size_bytes` say where it lies, `padded_bytes` with what is before.
 
     Times are seconds since 1970. `name` and `extra`, fields of the object's type, are as they are
@@ -103,7 +103,7 @@ class Descriptor:
 
 
 @dataclass(frozen=True)
-class Header:
+class SifHeader:
     """What the first bytes of a SIF say; `architecture` is empty where it is not known."""
 
     launch_script: bytes
@@ -136,7 +136,7 @@ class Header:
             )
         return cls(script, _architecture(code), identity, created_s, modified_s, total, offset)
 
-    def descriptors_of(self, data: bytes, file_bytes: int) -> list[Descriptor]:
+    def descriptors_of(self, data: bytes, file_bytes: int) -> list[SifDescriptor]:
         """Return the objects that the descriptors `data` of a file of that size tell.
 
         Raises DamagedError where one lies beyond the end.
@@ -144,7 +144,7 @@ class Header:
         if len(data) != self.descriptors * DESCRIPTOR_BYTES:
             raise DamagedError("cut off within its descriptors; get the image again")
         starts = range(0, len(data), DESCRIPTOR_BYTES)
-        every = (Descriptor.parse(data[start : start + DESCRIPTOR_BYTES]) for start in starts)
+        every = (SifDescriptor.parse(data[start : start + DESCRIPTOR_BYTES]) for start in starts)
         found = [descriptor for descriptor in every if descriptor is not None]
         for each in found:
             if each.offset < HEADER_BYTES or not 0 <= each.size_bytes <= file_bytes - each.offset:
@@ -155,7 +155,7 @@ class Header:
         return found
 
 
-def packed_header(header: Header, identity: bytes, objects: list[Descriptor]) -> bytes:
+def packed_header(header: SifHeader, identity: bytes, objects: list[SifDescriptor]) -> bytes:
     """Return what stands before the `objects` of a new file with the facts of `header`.
 
     These are the header, zeros to DESCRIPTORS_OFFSET, and as many descriptors as there were.
@@ -183,7 +183,9 @@ def first_object_offset(objects: int) -> int:
     return DESCRIPTORS_OFFSET + table_entries(objects) * DESCRIPTOR_BYTES
 
 
-def moved(descriptor: Descriptor, offset: int, size_bytes: int, padded_bytes: int) -> Descriptor:
+def moved(
+    descriptor: SifDescriptor, offset: int, size_bytes: int, padded_bytes: int
+) -> SifDescriptor:
     """Return the same object at another place."""
     return replace(descriptor, offset=offset, size_bytes=size_bytes, padded_bytes=padded_bytes)
 

@@ -6,9 +6,9 @@ import uuid
 from pathlib import Path
 from typing import IO
 
-from trimtab.files import naming, whole_file
+from trimtab.files import atomic_write, naming
 from trimtab.images.archives.image import Image
-from trimtab.images.archives.region import Region, identity_of, opened
+from trimtab.images.archives.region import FileRegion, identity_of, opened
 from trimtab.images.compression import Compression
 from trimtab.images.errors import damage_of
 from trimtab.images.layers import open_layer
@@ -42,7 +42,7 @@ def write_sif(
     UserError where the program for it is missing, and OSError as writing does.
     """
     with (
-        whole_file(destination, 0o755) as temporary,
+        atomic_write(destination, 0o755) as temporary,
         tempfile.TemporaryDirectory(prefix=".trimtab-", dir=destination.parent) as folder,
     ):
         squashfs = Path(folder, "squashfs")
@@ -62,7 +62,7 @@ def _copy_layer(image: Image, archive: IO[bytes]) -> None:
 def _write_objects(original: Sif, squashfs: Path, file: IO[bytes]) -> None:
     root, _ = original.root()
     with opened(squashfs) as made:
-        ours = Region(squashfs, 0, squashfs.stat().st_size, identity_of(made))
+        ours = FileRegion(squashfs, 0, squashfs.stat().st_size, identity_of(made))
     chosen = [
         (each, ours if each is root else region)
         for each, region in original.objects

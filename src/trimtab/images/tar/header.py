@@ -18,7 +18,7 @@ _SPACES = 8 * ord(" ")  # the checksum counts its own field as spaces
 
 
 @dataclass(slots=True)
-class Header:
+class TarHeader:
     """A member as its block has it; names are bytes, and PAX records may say better."""
 
     name: bytes
@@ -33,7 +33,7 @@ class Header:
     block: bytes
 
 
-def parse_header(block: bytes) -> Header:
+def parse_header(block: bytes) -> TarHeader:
     """Return what a block says. Raises DamagedError where it is no header or its sum is wrong."""
     expected = number(block[_CHECKSUM])
     found = sum(block) - sum(block[_CHECKSUM]) + _SPACES
@@ -46,7 +46,7 @@ def parse_header(block: bytes) -> Header:
         prefix = text(block[_PREFIX_START : _STAR_PREFIX_END if star else _PREFIX_END])
         name = prefix + b"/" + name if prefix else name
     has_device = block[156:157] in b"34"
-    return Header(
+    return TarHeader(
         name,
         number(block[100:108]) & 0o7777,
         number(block[108:116]),

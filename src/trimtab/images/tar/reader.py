@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from trimtab.images.errors import DamagedError
-from trimtab.images.node import Folder, Kind, Node
+from trimtab.images.node import FileType, Folder, Inode
 from trimtab.images.tar import pax, sparse
-from trimtab.images.tar.header import BLOCK_BYTES, NO_BLOCK, Header, parse_header, text
+from trimtab.images.tar.header import BLOCK_BYTES, NO_BLOCK, TarHeader, parse_header, text
 from trimtab.images.tar.names import MOST_PATH_BYTES, clean_name, decoded, shown
 from trimtab.images.tar.stream import ByteStream
 
@@ -24,32 +24,32 @@ _PAX, _PAX_FOR_ALL, _LONG_NAME, _LONG_TARGET = b"x", b"g", b"L", b"K"
 _SOLARIS_PAX, _VOLUME = b"X", b"V"
 _HARD_LINK, _SPARSE, _OLD_FILE = b"1", b"S", b"\0"
 _KINDS = {
-    b"0": Kind.FILE,
-    _OLD_FILE: Kind.FILE,
-    b"7": Kind.FILE,
-    _SPARSE: Kind.FILE,
-    b"2": Kind.LINK,
-    b"3": Kind.CHARACTER_DEVICE,
-    b"4": Kind.BLOCK_DEVICE,
-    b"5": Kind.FOLDER,
-    b"6": Kind.PIPE,
+    b"0": FileType.FILE,
+    _OLD_FILE: FileType.FILE,
+    b"7": FileType.FILE,
+    _SPARSE: FileType.FILE,
+    b"2": FileType.LINK,
+    b"3": FileType.CHARACTER_DEVICE,
+    b"4": FileType.BLOCK_DEVICE,
+    b"5": FileType.FOLDER,
+    b"6": FileType.PIPE,
 }
 
 _Records = list[tuple[str, bytes]]
 
 
-class Member(NamedTuple):
+class TarMember(NamedTuple):
     """A name of an archive and what it stands for, or the name it is a hard link to.
 
     Names are relative, without `.`, `..` and empty parts; that of the top folder is empty.
     """
 
     name: str
-    node: Node | None
+    node: Inode | None
     hard_link: str
 
 
-def read_members(stream: ByteStream, layer: int = 0) -> Iterator[Member]:
+def read_members(stream: ByteStream, layer: int = 0) -> Iterator[TarMember]:
     """Yield the members of the archive; `layer` is what their nodes say they are of.
 
     The content of a file lies at its node's offset. Raises DamagedError where the archive is
@@ -58,24 +58,26 @@ def read_members(stream: ByteStream, layer: int = 0) -> Iterator[Member]:
     while (found := _next_header(stream)) is not None:
         header, records, name, target = found
         if header.type == _HARD_LINK:
-            yield Member(clean_name(name), None, clean_name(target))
+            yield TarMember(clean_name(name), None, clean_name(target))
             continue
         values = dict(records)
         kind = _kind(header.type, name)
-        if kind is Kind.FILE:
+        if kind is FileType.FILE:
             node = _file(header, stream, records, values)
         else:
-            node = Folder(kind, header.mode) if kind is Kind.FOLDER else Node(kind, header.mode)
-            node.target = _link_text(target) if kind is Kind.LINK else ""
+            node = (
+                Folder(kind, header.mode) if kind is FileType.FOLDER else Inode(kind, header.mode)
+            )
+            node.target = _link_text(target) if kind is FileType.LINK else ""
             node.device = header.device
         _describe(node, header, records, values)
         node.layer, node.offset = layer, stream.position
-        yield Member(clean_name(name), node, "")
+        yield TarMember(clean_name(name), node, "")
         stored_bytes = node.stored_bytes
         stream.skip(stored_bytes + -stored_bytes % BLOCK_BYTES)
 
 
-def _next_header(stream: ByteStream) -> tuple[Header, _Records, bytes, bytes] | None:
+def _next_header(stream: ByteStream) -> tuple[TarHeader, _Records, bytes, bytes] | None:
     """Take the next header and those that extend it, or None at the end of the archive.
 
     With it come its PAX records, and the member's name and target by all of them.
@@ -118,7 +120,7 @@ def _next_block(stream: ByteStream) -> bytes | None:
     return block or None
 
 
-def _extension(stream: ByteStream, header: Header) -> bytes:
+def _extension(stream: ByteStream, header: TarHeader) -> bytes:
     if not 0 <= header.size_bytes <= MOST_EXTENDED_BYTES:
         raise _too_long()
     data = stream.take_all(header.size_bytes)
@@ -126,19 +128,21 @@ def _extension(stream: ByteStream, header: Header) -> bytes:
     return data
 
 
-def _kind(type_flag: bytes, name: bytes) -> Kind:
+def _kind(type_flag: bytes, name: bytes) -> FileType:
     if type_flag == _OLD_FILE and name.endswith(b"/"):
-        return Kind.FOLDER  # of before there was a type for them
+        return FileType.FOLDER  # of before there was a type for them
     if type_flag not in _KINDS:
         raise DamagedError(f"{shown(name)} is a member of type {type_flag!r}, which engines refuse")
     return _KINDS[type_flag]
 
 
-def _file(header: Header, stream: ByteStream, records: _Records, values: dict[str, bytes]) -> Node:
+def _file(
+    header: TarHeader, stream: ByteStream, records: _Records, values: dict[str, bytes]
+) -> Inode:
     size_bytes = header.size_bytes
     if "size" in values:
         size_bytes = pax.parse_number("size", values["size"])
-    node = Node(Kind.FILE, header.mode, size_bytes=_size(size_bytes))
+    node = Inode(FileType.FILE, header.mode, size_bytes=_size(size_bytes))
     if header.type == _SPARSE:
         real_bytes, segments = sparse.old_map(header.block, stream)
     elif values.get("GNU.sparse.major") == b"1":
@@ -161,7 +165,7 @@ def _size(size_bytes: int) -> int:
     return size_bytes
 
 
-def _describe(node: Node, header: Header, records: _Records, values: dict[str, bytes]) -> None:
+def _describe(node: Inode, header: TarHeader, records: _Records, values: dict[str, bytes]) -> None:
     node.uid, node.gid, node.mtime_ns = header.uid, header.gid, header.mtime_s * 10**9
     if values:
         if "uid" in values:

@@ -5,7 +5,7 @@ out: engines go by numbers, and the times say nothing of the image.
 """
 
 from trimtab.images.errors import DamagedError
-from trimtab.images.node import Kind, Node
+from trimtab.images.node import FileType, Inode
 from trimtab.images.tar import pax, sparse
 from trimtab.images.tar.header import BLOCK_BYTES, with_checksum
 from trimtab.images.tar.names import encoded
@@ -13,19 +13,19 @@ from trimtab.images.tar.names import encoded
 END_OF_ARCHIVE = bytes(2 * BLOCK_BYTES)
 HARD_LINK = b"1"
 _TYPES = {
-    Kind.FILE: b"0",
-    Kind.LINK: b"2",
-    Kind.CHARACTER_DEVICE: b"3",
-    Kind.BLOCK_DEVICE: b"4",
-    Kind.FOLDER: b"5",
-    Kind.PIPE: b"6",
+    FileType.FILE: b"0",
+    FileType.LINK: b"2",
+    FileType.CHARACTER_DEVICE: b"3",
+    FileType.BLOCK_DEVICE: b"4",
+    FileType.FOLDER: b"5",
+    FileType.PIPE: b"6",
 }
 _NAME_BYTES, _PREFIX_BYTES = 100, 155
 _MOST_OF_7_DIGITS, _MOST_OF_11_DIGITS = 8**7 - 1, 8**11 - 1
 _NS = 10**9
 
 
-def member_header(name: str, node: Node, hard_link: str = "") -> bytes:
+def member_header(name: str, node: Inode, hard_link: str = "") -> bytes:
     """Return what stands in front of a member's content, whole blocks.
 
     `name` is relative, empty for the top folder. With `hard_link` the member is a hard link to
@@ -33,7 +33,7 @@ def member_header(name: str, node: Node, hard_link: str = "") -> bytes:
     with zeros to whole blocks (`padding`). Raises DamagedError for what no archive can hold.
     """
     path = encoded(name)
-    if node.kind is Kind.FOLDER:
+    if node.kind is FileType.FOLDER:
         path = path + b"/" if path else b"./"
     target = encoded(hard_link or node.target)
     type_flag = HARD_LINK if hard_link else _TYPES[node.kind]
@@ -53,7 +53,7 @@ def member_header(name: str, node: Node, hard_link: str = "") -> bytes:
     if not records:
         return block + content_map
     data = b"".join(pax.format_record(key, records[key]) for key in sorted(records))
-    extension = Node(Kind.FILE, 0o644)
+    extension = Inode(FileType.FILE, 0o644)
     front = _block(b"PaxHeaders/" + path[:80], b"", b"x", len(data), extension, {})
     return front + data + padding(len(data)) + block + content_map
 
@@ -61,7 +61,7 @@ def member_header(name: str, node: Node, hard_link: str = "") -> bytes:
 def plain_header(name: str, size_bytes: int) -> bytes:
     """Return the one block in front of a file of ours, whatever its size is."""
     if size_bytes <= _MOST_OF_11_DIGITS:
-        node = Node(Kind.FILE, 0o644, size_bytes=size_bytes)
+        node = Inode(FileType.FILE, 0o644, size_bytes=size_bytes)
         return _block(encoded(name), b"", b"0", size_bytes, node, {})
     block = plain_header(name, 0)  # as GNU tar has numbers that octal digits do not suffice for
     number = (0x80 << 88 | size_bytes).to_bytes(12, "big")
@@ -74,7 +74,7 @@ def padding(size_bytes: int) -> bytes:
 
 
 def _block(
-    path: bytes, target: bytes, type_flag: bytes, size_bytes: int, node: Node,
+    path: bytes, target: bytes, type_flag: bytes, size_bytes: int, node: Inode,
     records: dict[str, bytes],
 ) -> bytes:  # fmt: skip
     """Return a header's block; what it has no room for is added to `records`."""

@@ -16,10 +16,10 @@ from trimtab.images.archives import descriptor, docker_archive, oci_layout
 from trimtab.images.archives.image import Image
 from trimtab.images.compression import Compression
 from trimtab.images.digest import digest_of
-from trimtab.images.selection import Selection, select
+from trimtab.images.selection import ViewSelection, select
 from trimtab.images.view import View
 from trimtab.images.writing.layer import WrittenLayer, write_layer
-from trimtab.images.writing.layout import Layout, blob_name, new_layout
+from trimtab.images.writing.layout import ImageWriter, blob_name, new_layout
 from trimtab.images.writing.reference import Reference
 
 LAYER_TYPES = {
@@ -51,7 +51,7 @@ def write_image(
     name: str,
     compression: Compression,
     kept: Iterable[str] | None = None,
-    below: Sequence[Selection] = (),
+    below: Sequence[ViewSelection] = (),
 ) -> WrittenImage:
     """Write an image `name` of one layer, with the paths `kept` of `view`, or with all.
 
@@ -92,7 +92,7 @@ def _check_place(original: Path, destination: Path) -> None:
 
 
 def _add_layer(
-    layout: Layout, image: Image, selection: Selection, compression: Compression
+    layout: ImageWriter, image: Image, selection: ViewSelection, compression: Compression
 ) -> WrittenLayer:
     written: list[WrittenLayer] = []
 
@@ -105,7 +105,7 @@ def _add_layer(
 
 
 def _slim_config(
-    image: Image, layers: Sequence[WrittenLayer], selections: Sequence[Selection]
+    image: Image, layers: Sequence[WrittenLayer], selections: Sequence[ViewSelection]
 ) -> dict[str, Any]:
     """Its history still tells how the files came about, but of no layer that is not there."""
     document = dict(image.config.document.values)

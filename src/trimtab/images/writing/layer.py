@@ -14,7 +14,7 @@ from trimtab.images.compression import Compression, compressor
 from trimtab.images.contents import contents_of
 from trimtab.images.errors import damage_of
 from trimtab.images.node import NO_LAYER
-from trimtab.images.selection import Selection
+from trimtab.images.selection import ViewSelection
 from trimtab.images.tar.writer import END_OF_ARCHIVE, member_header, padding
 
 _GATHERED_BYTES = 1 << 18
@@ -32,7 +32,7 @@ class WrittenLayer:
 
 
 def write_layer(
-    image: Image, selection: Selection, file: IO[bytes], compression: Compression
+    image: Image, selection: ViewSelection, file: IO[bytes], compression: Compression
 ) -> WrittenLayer:
     """Write a layer to `file`. Raises as `contents_of` does, and OSError as writing does."""
     sink = _Sink(file, compression)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from trimtab.files import naming, new_folder_beside, remove_tree, replace_folder, whole_file
+from trimtab.files import atomic_write, naming, new_folder_beside, remove_tree, replace_folder
 from trimtab.images.digest import digest_of
 from trimtab.images.tar.header import NO_BLOCK
 from trimtab.images.tar.writer import END_OF_ARCHIVE, padding, plain_header
@@ -15,7 +15,7 @@ from trimtab.images.tar.writer import END_OF_ARCHIVE, padding, plain_header
 TAR_SUFFIX = ".tar"
 
 
-class Layout(ABC):
+class ImageWriter(ABC):
     """Where files are added, each by its name."""
 
     @abstractmethod
@@ -44,13 +44,13 @@ def blob_name(digest: str) -> str:
 
 
 @contextmanager
-def new_layout(destination: Path) -> Iterator[Layout]:
+def new_layout(destination: Path) -> Iterator[ImageWriter]:
     """Yield what becomes `destination` when the block ends well, in place of what is there.
 
     It is a tar file if its name ends so, else a folder.
     """
     if destination.suffix == TAR_SUFFIX:
-        with whole_file(destination) as temporary, temporary.open("wb") as file:
+        with atomic_write(destination) as temporary, temporary.open("wb") as file:
             yield _TarLayout(file)
             file.write(END_OF_ARCHIVE)
         return
@@ -65,7 +65,7 @@ def new_layout(destination: Path) -> Iterator[Layout]:
         raise
 
 
-class _FolderLayout(Layout):
+class _FolderLayout(ImageWriter):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
@@ -77,7 +77,7 @@ class _FolderLayout(Layout):
         unnamed.rename(path)
 
 
-class _TarLayout(Layout):
+class _TarLayout(ImageWriter):
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
 

@@ -12,7 +12,7 @@ from trimtab.images.compression import Compression, compressor
 from trimtab.images.layers import compression_at, open_layer
 from trimtab.images.tar.stream import CHUNK_BYTES
 from trimtab.images.writing.image import LAYER_TYPES
-from trimtab.images.writing.layout import Layout, blob_name, new_layout
+from trimtab.images.writing.layout import ImageWriter, blob_name, new_layout
 
 
 def repack(image: Image, folder: Path, compression: Compression) -> None:
@@ -43,7 +43,7 @@ def repack(image: Image, folder: Path, compression: Compression) -> None:
 
 
 def _add_layer(
-    layout: Layout, image: Image, number: int, compression: Compression
+    layout: ImageWriter, image: Image, number: int, compression: Compression
 ) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
     layer = image.layers[number]

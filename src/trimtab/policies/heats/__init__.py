@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from trimtab.policies.facts import Facts
+from trimtab.policies.facts import PolicyInputs
 from trimtab.policies.heats.policy import Heats
 from trimtab.policies.heats.training import HeatsParameters, Maintenance, from_model, train
 
 MADE_WITH = HeatsParameters
 
 
-def build(facts: Facts, **parameters: Any) -> Heats:
+def build(facts: PolicyInputs, **parameters: Any) -> Heats:
     """Return the policy that a YAML of the kind `heats` describes."""
     given = HeatsParameters(**parameters)
     model = train(facts, given)

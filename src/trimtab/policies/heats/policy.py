@@ -23,14 +23,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab.clusters.layout import HEATS, Model
+from trimtab.clusters.layout import HEATS, KernelModel
 from trimtab.errors import UserError
-from trimtab.policies.base import NodeState, Placement, Policy, Running, Task
+from trimtab.policies.base import NodeState, PendingTask, Placement, Policy, RunningTask
 
 _MASK = (1 << 64) - 1
 
 
-class Candidate(NamedTuple):
+class ScoredNode(NamedTuple):
     """A node and a level with its score."""
 
     score: float
@@ -108,15 +108,15 @@ class Heats(Policy):
         self._time, self._energy = self.run_time_s.tolist(), self.energy_j.tolist()
         self._more_s, self._more_j = self.set_up_s.tolist(), self.set_up_j.tolist()
 
-    def weight(self, task: Task) -> float:
+    def weight(self, task: PendingTask) -> float:
         """Return the energy weight of `task`; its performance weight is 1 less it."""
         if self.weight_seed is not None:
             return random_weight(self.weight_seed, task.job)
         return float(self.energy_weight[task.job_class])
 
     def scores(
-        self, task: Task, nodes: Sequence[NodeState], running_on: int | None = None
-    ) -> list[Candidate]:
+        self, task: PendingTask, nodes: Sequence[NodeState], running_on: int | None = None
+    ) -> list[ScoredNode]:
         """Return every candidate for `task` among `nodes`, in their order (algorithm 4)."""
         places: list[tuple[int, int]] = []
         energies: list[float] = []
@@ -136,7 +136,7 @@ class Heats(Policy):
         energy_weight = self.weight(task)
         performance_weight = 1.0 - energy_weight
         return [
-            Candidate(
+            ScoredNode(
                 energy_weight * (1.0 - energy / most_j)
                 + performance_weight * (performance / most_performance),
                 *place,
@@ -144,7 +144,7 @@ class Heats(Policy):
             for place, energy, performance in zip(places, energies, performances, strict=True)
         ]
 
-    def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
+    def place(self, task: PendingTask, nodes: Sequence[NodeState]) -> Placement | None:
         """Return the best fitting node with room and its level (algorithms 2 and 4)."""
         candidates = self.scores(task, nodes)
         if not candidates:
@@ -152,7 +152,7 @@ class Heats(Policy):
         best = best_of(candidates)
         return Placement(best.node, best.level)
 
-    def reconsider(self, running: Running, nodes: Sequence[NodeState]) -> Placement | None:
+    def reconsider(self, running: RunningTask, nodes: Sequence[NodeState]) -> Placement | None:
         """Return a better place for `running` than its own (algorithm 3); None: it stays."""
         candidates = self.scores(running.task, nodes, running_on=running.node)
         own = [
@@ -171,7 +171,7 @@ class Heats(Policy):
         """Return a policy over predictions that have learnt from `finished`."""
         return self._maintenance(finished, now_s) if self._maintenance else None
 
-    def fill_kernel(self, model: Model) -> None:
+    def fill_kernel(self, model: KernelModel) -> None:
         """Put predictions, set-up costs and weights into the tables."""
         classes, types, most = model.paces.shape
         if self.run_time_s.shape[:2] != (classes, types) or self.run_time_s.shape[2] < most:
@@ -209,7 +209,7 @@ class Heats(Policy):
             raise UserError(f"heats: tick_s: {self.tick_s} is not a time above 0 s")
 
 
-def best_of(candidates: Sequence[Candidate]) -> Candidate:
+def best_of(candidates: Sequence[ScoredNode]) -> ScoredNode:
     """Return the highest score's; among equals the lowest node, then the lowest level."""
     return min(candidates, key=lambda best: (-best.score, best.node, best.level))
 

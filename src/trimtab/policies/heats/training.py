@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trimtab.clusters.cluster import NodeType
 from trimtab.errors import UserError
-from trimtab.policies.facts import Asked, Facts, ProbeRun, active_w
+from trimtab.policies.facts import Asked, PolicyInputs, ProbeRun, active_w
 from trimtab.policies.heats.policy import Heats
 from trimtab.policies.heats.predictions import (
     PUBLISHED_FEATURES,
@@ -61,7 +61,7 @@ class HeatsParameters:
             raise UserError(f"heats: window_s: {self.window_s} is not above 0 s")
 
 
-def train(facts: Facts, given: HeatsParameters) -> PredictionModel:
+def train(facts: PolicyInputs, given: HeatsParameters) -> PredictionModel:
     """Return the regressions of each node type, trained on the probing runs."""
     features = list(PUBLISHED_FEATURES)
     if any(asked.gpus for asked in facts.asked):
@@ -73,7 +73,7 @@ def train(facts: Facts, given: HeatsParameters) -> PredictionModel:
 
 def from_model(
     model: PredictionModel,
-    facts: Facts,
+    facts: PolicyInputs,
     given: HeatsParameters,
     maintenance: Callable[[pd.DataFrame, float], Heats] | None = None,
 ) -> Heats:
@@ -138,7 +138,7 @@ def retrained(
 class Maintenance:
     """Trains `model` again on finished jobs; the policy asks it."""
 
-    def __init__(self, model: PredictionModel, facts: Facts, given: HeatsParameters) -> None:
+    def __init__(self, model: PredictionModel, facts: PolicyInputs, given: HeatsParameters) -> None:
         self._model, self._facts, self._given = model, facts, given
         self._finished: list[Finished] = []
         types = facts.cluster.type_of_node
@@ -172,7 +172,7 @@ class Maintenance:
         return Finished(row.finish_s, actual, *self._model.predict(node_type, asked, row.level))
 
 
-def _protection(facts: Facts) -> NDArray[np.float64]:
+def _protection(facts: PolicyInputs) -> NDArray[np.float64]:
     """Return how many times as long a task takes protected, by class and node type.
 
     1 where it is never run: such a prediction is not read.
@@ -186,7 +186,7 @@ def _protection(facts: Facts) -> NDArray[np.float64]:
     return np.where(np.isfinite(factors), factors, 1.0)
 
 
-def _idle_w(facts: Facts) -> NDArray[np.float64]:
+def _idle_w(facts: PolicyInputs) -> NDArray[np.float64]:
     """Return a task's share of the idle power of a node, by class and node type.
 
     The share is that of the cores or that of the GPUs, whichever is larger: what nobody else has.
@@ -204,7 +204,7 @@ def _share(asked: Asked, node_type: NodeType) -> float:
     return max(1000 * asked.cores / node_type.cpu_milli, of_gpus)
 
 
-def _set_up_costs(facts: Facts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _set_up_costs(facts: PolicyInputs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return seconds and joules of image pull and cold start, [image is there, class, type].
 
     A pull draws nothing above idle; a cold start draws what the job does at the highest level.

@@ -27,7 +27,7 @@ from trimtab.profiling.images.image_workload import in_root_of
 from trimtab.profiling.images.unpacked import image_at, image_cache
 from trimtab.profiling.runs.from_workload import program_in
 from trimtab.profiling.runs.program import Program
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.records.images.cold_start import (
     ColdRound,
     ColdSide,
@@ -155,7 +155,7 @@ class _Side:
 
     def _program(self, root: Path) -> Program:
         workload = in_root_of(self.workload, self.image, root)
-        program = program_in(Root(root), workload, self.layout.with_suffix(".run"))
+        program = program_in(RootFileSystem(root), workload, self.layout.with_suffix(".run"))
         if (store := self.conditions.store) is not None:
             environment = {**program.environment, "TRIMTAB_STORE": str(store)}
             program = replace(program.seeing(store), environment=environment)

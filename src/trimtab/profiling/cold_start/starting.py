@@ -18,7 +18,7 @@ _POLL_S = 0.005
 
 
 @dataclass(frozen=True)
-class Line:
+class OutputLine:
     """A line that a program wrote to standard error, and when, in seconds since its start."""
 
     time_s: float
@@ -37,7 +37,7 @@ def to_first_output(program: Program, first_output: str | None = None) -> Progra
 def first_output_s(
     program: Program,
     stem: Path,
-    on_line: Callable[[Line], None] | None = None,
+    on_line: Callable[[OutputLine], None] | None = None,
     may_end_within_s: float = 0.0,
 ) -> float:
     """Run a program as `to_first_output` returns it, and return the seconds to its first output.
@@ -110,7 +110,7 @@ def _no_output(program: Program, how: str) -> str:
 class _Lines:
     """Cuts what is read into lines, each with the time of its end."""
 
-    def __init__(self, on_line: Callable[[Line], None]) -> None:
+    def __init__(self, on_line: Callable[[OutputLine], None]) -> None:
         self.began_at = time.monotonic()
         self._on_line = on_line
         self._rest = b""
@@ -120,4 +120,4 @@ class _Lines:
         *lines, self._rest = (self._rest + data).split(b"\n")
         self._rest = self._rest[-(1 << 20) :]
         for line in lines:
-            self._on_line(Line(now_s, line.decode(errors="replace")))
+            self._on_line(OutputLine(now_s, line.decode(errors="replace")))

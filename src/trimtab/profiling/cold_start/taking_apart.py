@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from trimtab.errors import UserError
 from trimtab.profiling.cold_start import inside_python
-from trimtab.profiling.cold_start.starting import Line, first_output_s
+from trimtab.profiling.cold_start.starting import OutputLine, first_output_s
 from trimtab.profiling.runs.program import Program
 from trimtab.records.images.cold_start import ImportedPackage, PythonStart, StartParts
 from trimtab.untrusted import lines_of_untrusted
@@ -31,7 +31,7 @@ def take_apart(program: Program, stem: Path, before_each: Callable[[], None]) ->
 
     `before_each` is called before each of its two runs. Raises as `first_output_s` does.
     """
-    lines: list[Line] = []
+    lines: list[OutputLine] = []
     before_each()
     telling = replace(program, environment={**program.environment, **_TELLING})
     start_s = first_output_s(telling, Path(f"{stem}-parts"), lines.append)
@@ -57,7 +57,7 @@ def take_apart(program: Program, stem: Path, before_each: Callable[[], None]) ->
     )
 
 
-def _import_times(lines: list[Line]) -> dict[str, float]:
+def _import_times(lines: list[OutputLine]) -> dict[str, float]:
     """Return the seconds that each module took itself, without those that it imports."""
     own_s: dict[str, float] = defaultdict(float)
     for line in lines:

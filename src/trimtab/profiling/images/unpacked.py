@@ -16,13 +16,13 @@ from trimtab.errors import UserError
 from trimtab.files import remove_partial, sha256_of
 from trimtab.images.archives.image import Image
 from trimtab.images.archives.opening import open_image
-from trimtab.images.engine import Engine
+from trimtab.images.engine import ContainerEngine
 from trimtab.images.extracting import extract
 from trimtab.images.merging import merged_view
 from trimtab.images.sif.container import Sif, is_sif
 from trimtab.images.sif.conversion import write_archive_of
 from trimtab.images.writing.reference import Reference
-from trimtab.locks import holding
+from trimtab.locks import file_lock
 
 _PATIENCE_S = 600.0  # for who unpacks the same image just now
 
@@ -93,7 +93,7 @@ def _saved(name: str, address: str, folder: Path) -> Path:
     """Return the archive, in the cache `folder`, of the image `name` of the engine at `address`."""
     if "@" not in name and not name.startswith("sha256:"):
         Reference.parse(name)
-    with Engine.connect() as engine:
+    with ContainerEngine.connect() as engine:
         place = folder / engine.inspect(name).image_id.rpartition(":")[2]
         archive = place / "image.tar"
         if not archive.is_file():
@@ -116,6 +116,6 @@ def image_cache() -> Path:
 @contextmanager
 def _alone_in(place: Path, location: str) -> Iterator[None]:
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with holding(place / "lock", f"{location}: it is being unpacked", _PATIENCE_S):
+    with file_lock(place / "lock", f"{location}: it is being unpacked", _PATIENCE_S):
         remove_partial(place)
         yield

@@ -21,7 +21,7 @@ class EnergySource(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Part(StrEnum):
+class EnergyDomain(StrEnum):
     """A part of a machine that takes energy."""
 
     PROCESSORS = "processors"
@@ -30,7 +30,7 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class IntervalUse:
     """What a run used of its machine in an interval, from which its share of the energy is told.
 
     `cpu_s` are the run's CPU seconds, `machine_busy_s` those of everything on the machine.
@@ -66,7 +66,7 @@ class Meter(ABC):
     """
 
     name: str
-    parts: frozenset[Part]
+    parts: frozenset[EnergyDomain]
     source: EnergySource
     method: str
     detail: str
@@ -86,5 +86,5 @@ class Meter(ABC):
         """Return the joules counted since this object was made; a model counts none."""
 
     @abstractmethod
-    def share(self, counted_j: float, use: Use) -> Share:
+    def share(self, counted_j: float, use: IntervalUse) -> Share:
         """Return a run's share of the energy of an interval in which `counted_j` were counted."""

@@ -125,7 +125,7 @@ class Gpus:
             pynvml.nvmlShutdown()
 
 
-class GpuUse:
+class GpuMeter:
     """What one run uses of its GPUs, looked at while it goes on; made before it starts.
 
     Each is None where there is no GPU, or none that tells: `peak_memory_bytes`, `energy_j` of all

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import trimtab.profiling.meters
-from trimtab.profiling.meters.base import EnergySource, Meter, Part, Share, Use
+from trimtab.profiling.meters.base import EnergyDomain, EnergySource, IntervalUse, Meter, Share
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.power_model import HardwareModel
 
@@ -60,7 +60,7 @@ class MachineMeters:
         """
         machine_busy_s = after.machine_busy_s - before.machine_busy_s
         cores = self._cores_usable if cores_usable is None else cores_usable
-        use = Use(wall_s, cpu_s, resident_byte_s, machine_busy_s, cores)
+        use = IntervalUse(wall_s, cpu_s, resident_byte_s, machine_busy_s, cores)
         shares = [
             meter.share(now_j - then_j, use)
             for meter, then_j, now_j in zip(
@@ -104,13 +104,15 @@ def machine_meters(hardware: HardwareModel, gpus: Gpus | None = None) -> Machine
         importlib.import_module(f"{trimtab.profiling.meters.__name__}.{module.name}")
     asked = (kind.find(hardware, gpus) for kind in Meter.__subclasses__())
     meters = [meter for meter in asked if meter is not None]
-    by_part: dict[Part, Meter] = {}
+    by_part: dict[EnergyDomain, Meter] = {}
     for meter in sorted(
-        meters, key=lambda m: (Part.PROCESSORS not in m.parts, _RANK[m.source], m.name)
+        meters, key=lambda m: (EnergyDomain.PROCESSORS not in m.parts, _RANK[m.source], m.name)
     ):
         if by_part.keys().isdisjoint(meter.parts):
             by_part |= dict.fromkeys(meter.parts, meter)
-    return MachineMeters(list(dict.fromkeys(by_part[part] for part in Part if part in by_part)))
+    return MachineMeters(
+        list(dict.fromkeys(by_part[part] for part in EnergyDomain if part in by_part))
+    )
 
 
 def parse_busy_s(proc_stat: str) -> float:

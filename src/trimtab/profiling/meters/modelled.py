@@ -3,7 +3,7 @@
 from math import nan
 from typing import Self
 
-from trimtab.profiling.meters.base import EnergySource, Meter, Part, Share, Use
+from trimtab.profiling.meters.base import EnergyDomain, EnergySource, IntervalUse, Meter, Share
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.power_model import HardwareModel, modelled_energy_j
 
@@ -12,7 +12,7 @@ class PowerModel(Meter):
     """Processors and memory by the model of `hardware`; NaN joules where it has no figures."""
 
     name = "power_model"
-    parts = frozenset({Part.PROCESSORS, Part.MEMORY})
+    parts = frozenset({EnergyDomain.PROCESSORS, EnergyDomain.MEMORY})
 
     def __init__(self, hardware: HardwareModel) -> None:
         self._hardware = hardware
@@ -29,7 +29,7 @@ class PowerModel(Meter):
         """Return 0: nothing is counted."""
         return 0.0
 
-    def share(self, counted_j: float, use: Use) -> Share:
+    def share(self, counted_j: float, use: IntervalUse) -> Share:
         """Return the model's joules, as far off as the hardware description states."""
         if not self._hardware.known:
             return Share(nan, nan, nan, nan)
@@ -37,7 +37,7 @@ class PowerModel(Meter):
         error_j = energy_j * self._hardware.power_relative_error
         return Share(energy_j, energy_j - error_j, energy_j + error_j, self._energy_j(use, 0.0))
 
-    def _energy_j(self, use: Use, wall_s: float) -> float:
+    def _energy_j(self, use: IntervalUse, wall_s: float) -> float:
         return modelled_energy_j(
             self._hardware,
             wall_s=wall_s,

@@ -12,7 +12,7 @@ without a counter are charged nothing, and the sum that they are missing from is
 
 from typing import Self
 
-from trimtab.profiling.meters.base import EnergySource, Meter, Part, Share, Use
+from trimtab.profiling.meters.base import EnergyDomain, EnergySource, IntervalUse, Meter, Share
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.power_model import HardwareModel
 
@@ -23,7 +23,7 @@ class Nvml(Meter):
     """The energy of all boards that a program may use."""
 
     name = "nvml"
-    parts = frozenset({Part.GPUS})
+    parts = frozenset({EnergyDomain.GPUS})
     update_period_s = 0.1
 
     def __init__(self, gpus: Gpus) -> None:
@@ -41,7 +41,7 @@ class Nvml(Meter):
         """Return the joules of all boards since this object was made."""
         return self._gpus.energy_j() - self._start_j if self._gpus.metered else 0.0
 
-    def share(self, counted_j: float, use: Use) -> Share:
+    def share(self, counted_j: float, use: IntervalUse) -> Share:
         """Return all that was counted: of a board's idle power nothing is known."""
         return Share(
             counted_j,

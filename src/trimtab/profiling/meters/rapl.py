@@ -19,7 +19,7 @@ power were not the run's to pay, to all of E, as if the run had the machine to i
 from pathlib import Path
 from typing import Self
 
-from trimtab.profiling.meters.base import EnergySource, Meter, Part, Share, Use
+from trimtab.profiling.meters.base import EnergyDomain, EnergySource, IntervalUse, Meter, Share
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel, idle_share_j
 
@@ -67,7 +67,9 @@ class Rapl(Meter):
         kinds = {name.split("-")[0] for name in self.domains}
         self.method = f"rapl {'+'.join(sorted(kinds, reverse=True))}"
         self.detail = f"rapl {'+'.join(sorted(set(self.domains)))}"
-        self.parts = frozenset({Part.PROCESSORS} | ({Part.MEMORY} if "dram" in kinds else set()))
+        self.parts = frozenset(
+            {EnergyDomain.PROCESSORS} | ({EnergyDomain.MEMORY} if "dram" in kinds else set())
+        )
 
     @classmethod
     def find(cls, hardware: HardwareModel, gpus: Gpus | None) -> Self | None:
@@ -86,7 +88,7 @@ class Rapl(Meter):
             self._last[index] = reading
         return self._total_uj / _UJ_PER_J
 
-    def share(self, counted_j: float, use: Use) -> Share:
+    def share(self, counted_j: float, use: IntervalUse) -> Share:
         """Return the run's part, by the formula above."""
         return attribute(
             counted_j,

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 
 _BYTE_CODE = "PYTHONPYCACHEPREFIX"
 # By the variable that names the folder. What is only downloaded stays where it is.
@@ -24,7 +24,7 @@ _COMPUTED = frozenset({"cupy", "fontconfig", "matplotlib", "mesa_shader_cache", 
 
 
 def make_caches(
-    folder: Path, environment: Mapping[str, str], root: Root | None = None
+    folder: Path, environment: Mapping[str, str], root: RootFileSystem | None = None
 ) -> list[Path]:
     """Make the caches in the new folder `folder` and return their folders.
 
@@ -41,7 +41,7 @@ def make_caches(
     return caches
 
 
-def caches_in(folder: Path, root: Root | None = None) -> dict[str, str]:
+def caches_in(folder: Path, root: RootFileSystem | None = None) -> dict[str, str]:
     """Return the variables that name the caches in `folder`.
 
     Python writes and reads its compiled modules there as well, whatever PYTHONDONTWRITEBYTECODE

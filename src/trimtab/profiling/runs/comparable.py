@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from itertools import takewhile, zip_longest
 from pathlib import Path
 
-from trimtab.config.groups.output import Comparison, Output
+from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.errors import UserError
 from trimtab.profiling.runs.compare import compare_outputs, steady_lines, whole_numbers
 from trimtab.profiling.runs.measured import MeasuredRun
@@ -39,7 +39,7 @@ def strongest(before: Path, after: Path, path: str | None) -> Output:
                 return output
         except UserError:  # numbers of what is not text
             continue
-    return Output(Comparison.EXIT_CODE)
+    return Output(OutputComparison.EXIT_CODE)
 
 
 def _holds_on(before: Path, after: Path, output: Output) -> bool:
@@ -76,7 +76,7 @@ def remark_on(before: Path, output: Output) -> str:
             f"{what} differs from run to run in its numbers: they are compared within"
             f" {output.relative_tolerance:g} of their value ({output.compare})"
         )
-    if output.compare == Comparison.LINES:
+    if output.compare == OutputComparison.LINES:
         total, left = len(steady_lines(before, [])), len(steady_lines(before, output.changing))
         shown = ", ".join(f"`{pattern}`" for pattern in output.changing[:_SHOWN_PATTERNS])
         more = len(output.changing) - _SHOWN_PATTERNS
@@ -86,7 +86,7 @@ def remark_on(before: Path, output: Output) -> str:
             + (f" and {more} more" if more > 0 else "")
             + " (lines)"
         )
-    if output.compare == Comparison.EXIT_CODE:
+    if output.compare == OutputComparison.EXIT_CODE:
         return (
             "the output differs from run to run all over: nothing but the exit code is compared"
             " (exit_code); a file with --output, or a command of yours with --compare-command,"
@@ -97,9 +97,9 @@ def remark_on(before: Path, output: Output) -> str:
 
 def _candidates(before: Path, after: Path, path: str | None) -> Iterator[Output]:
     bytes_, numbers = (
-        (Comparison.DIGEST_STDOUT, Comparison.NUMERIC_STDOUT)
+        (OutputComparison.DIGEST_STDOUT, OutputComparison.NUMERIC_STDOUT)
         if path is None
-        else (Comparison.DIGEST_FILE, Comparison.NUMERIC_FILE)
+        else (OutputComparison.DIGEST_FILE, OutputComparison.NUMERIC_FILE)
     )
     is_text = _is_text(before) and _is_text(after)
     clocks = _clocks(before) if is_text else []
@@ -109,7 +109,7 @@ def _candidates(before: Path, after: Path, path: str | None) -> Iterator[Output]
     if is_text:
         changing = list(dict.fromkeys([*changing_lines(before, after), *clocks]))
         if steady_lines(before, changing):
-            yield Output(Comparison.LINES, path, changing=changing)
+            yield Output(OutputComparison.LINES, path, changing=changing)
 
 
 def _clocks(output: Path) -> list[str]:

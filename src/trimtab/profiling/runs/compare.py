@@ -13,9 +13,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from trimtab.config.groups.output import Comparison, Output
+from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.errors import UserError
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 from trimtab.profiling.as_user import User, open_written
 from trimtab.untrusted import UntrustedFileError, open_untrusted, read_untrusted
 
@@ -34,7 +34,7 @@ Scalar = str | int | float | bool | None
 
 
 @dataclass(frozen=True)
-class Difference:
+class OutputDifference:
     """The first place where two outputs differ, and what each has there."""
 
     where: str
@@ -66,7 +66,7 @@ def save_output(output: Path, copy: Path, user: User | None = None) -> Path:
     try:
         with (
             open_written(output, MOST_OUTPUT_BYTES, user) as file,
-            whole_file(copy) as temporary,
+            atomic_write(copy) as temporary,
             temporary.open("wb") as target,
         ):
             shutil.copyfileobj(file, target, _CHUNK_BYTES)
@@ -77,7 +77,7 @@ def save_output(output: Path, copy: Path, user: User | None = None) -> Path:
     return copy
 
 
-def compare_outputs(before: Path, after: Path, comparison: Output) -> Difference | None:
+def compare_outputs(before: Path, after: Path, comparison: Output) -> OutputDifference | None:
     """Return the first difference between two outputs, or None when they count as equal.
 
     `numeric_*` compares number by number, with math.isclose's meaning of the tolerances, and
@@ -88,18 +88,18 @@ def compare_outputs(before: Path, after: Path, comparison: Output) -> Difference
     longer than 64 MiB or a million lines.
     """
     match comparison.compare:
-        case Comparison.EXIT_CODE:
+        case OutputComparison.EXIT_CODE:
             return None
-        case Comparison.COMMAND:
+        case OutputComparison.COMMAND:
             return _judged(comparison.command, before, after)
-        case Comparison.LINES:
+        case OutputComparison.LINES:
             return _different_lines(before, after, comparison.changing)
-        case Comparison.NUMERIC_FILE | Comparison.NUMERIC_STDOUT:
+        case OutputComparison.NUMERIC_FILE | OutputComparison.NUMERIC_STDOUT:
             return _different_numbers(before, after, comparison)
     return _different_bytes(before, after)
 
 
-def whole_numbers(output: Path, comparison: Comparison) -> list[int]:
+def whole_numbers(output: Path, comparison: OutputComparison) -> list[int]:
     """Return the whole numbers among what `numeric_*` reads of a file, in their order."""
     return [value for _, value in _values(output, comparison) if type(value) is int]
 
@@ -124,17 +124,17 @@ def _text_of(path: Path, errors: str = "strict") -> str:
     return read_untrusted(path, _MOST_TEXT_BYTES).decode(errors=errors)
 
 
-def _different_lines(before: Path, after: Path, changing: Sequence[str]) -> Difference | None:
+def _different_lines(before: Path, after: Path, changing: Sequence[str]) -> OutputDifference | None:
     pairs = zip_longest(
         steady_lines(before, changing), steady_lines(after, changing), fillvalue=(0, _ABSENT)
     )
     for (number, old), (other, new) in pairs:
         if old != new:
-            return Difference(f"line {number or other}", _shown(old), _shown(new))
+            return OutputDifference(f"line {number or other}", _shown(old), _shown(new))
     return None
 
 
-def _judged(command: Sequence[str], before: Path, after: Path) -> Difference | None:
+def _judged(command: Sequence[str], before: Path, after: Path) -> OutputDifference | None:
     """Ask a command of the user's, and tell its last words where it says no."""
     named = {"{before}": str(before.resolve()), "{after}": str(after.resolve())}
     words = list(command)
@@ -150,10 +150,10 @@ def _judged(command: Sequence[str], before: Path, after: Path) -> Difference | N
         return None
     said = (asked.stdout + asked.stderr).strip()[-_LAST_CHARACTERS:]
     where = f"{words[0]} ended with exit code {asked.returncode}" + (f" ({said})" if said else "")
-    return Difference(where, str(before), str(after))
+    return OutputDifference(where, str(before), str(after))
 
 
-def _different_numbers(before: Path, after: Path, comparison: Output) -> Difference | None:
+def _different_numbers(before: Path, after: Path, comparison: Output) -> OutputDifference | None:
     relative, absolute = comparison.relative_tolerance, comparison.absolute_tolerance
     for (where, old), (other, new) in zip_longest(
         _values(before, comparison.compare),
@@ -162,11 +162,11 @@ def _different_numbers(before: Path, after: Path, comparison: Output) -> Differe
     ):
         if where != other:  # one output has a place that the other has not
             both = where and other
-            return Difference(
+            return OutputDifference(
                 where or other, _shown(old), f"{_shown(new)} at {other}" if both else _shown(new)
             )
         if not _close(old, new, relative, absolute):
-            return Difference(where, _shown(old), _shown(new))
+            return OutputDifference(where, _shown(old), _shown(new))
     return None
 
 
@@ -183,7 +183,7 @@ def _close(old: Scalar, new: Scalar, relative: float, absolute: float) -> bool:
         return False
 
 
-def _values(path: Path, comparison: Comparison) -> Iterator[tuple[str, Scalar]]:
+def _values(path: Path, comparison: OutputComparison) -> Iterator[tuple[str, Scalar]]:
     """Yield every scalar of a file with the place it stands at."""
     try:
         text = _text_of(path)
@@ -245,7 +245,7 @@ def _flatten(document: Any, where: str) -> Iterator[tuple[str, Scalar]]:
         yield where or "the value", document
 
 
-def _different_bytes(before: Path, after: Path) -> Difference | None:
+def _different_bytes(before: Path, after: Path) -> OutputDifference | None:
     offset, line = 0, 1
     with (
         open_untrusted(before, MOST_OUTPUT_BYTES) as old_file,
@@ -263,7 +263,7 @@ def _different_bytes(before: Path, after: Path) -> Difference | None:
             line += old[:at].count(b"\n")
             start = max(old.rfind(b"\n", 0, at) + 1, at - _SHOWN_CHARACTERS // 2)
             where = f"line {line} (byte {offset + at})"
-            return Difference(where, _excerpt(old, start), _excerpt(new, start))
+            return OutputDifference(where, _excerpt(old, start), _excerpt(new, start))
 
 
 def _excerpt(data: bytes, start: int) -> str:

@@ -15,19 +15,19 @@ from trimtab.files import remove_tree
 from trimtab.profiling.as_user import User
 from trimtab.profiling.images.image_workload import in_its_root
 from trimtab.profiling.runs.program import Driver, Program
-from trimtab.profiling.runs.root import ENGINES_PATH, Root
+from trimtab.profiling.runs.root import ENGINES_PATH, RootFileSystem
 from trimtab.profiling.runs.root_users import user_in
 
 
 @dataclass(frozen=True)
-class _Place:
+class _CommandPlace:
     """Where commands of a workload run: here, or in a root."""
 
     workload: Workload
     interpreter: Path | None
     workdir: Path
     environment: Mapping[str, str]
-    root: Root | None = None
+    root: RootFileSystem | None = None
 
     def command(self, key: str, words: list[str]) -> tuple[str, ...]:
         """Return the words of a command; raises UserError where it is not found as a program."""
@@ -64,7 +64,7 @@ def program_of(workload: Workload, run_folder: Path) -> Program:
         workload = in_its_root(workload)
     if workload.target.is_root:
         return program_in(
-            Root(absolute(Path(workload.target.location or ""))), workload, run_folder
+            RootFileSystem(absolute(Path(workload.target.location or ""))), workload, run_folder
         )
     interpreter = absolute(Path(workload.python)) if workload.python else None
     if interpreter and not interpreter.is_file():
@@ -77,12 +77,12 @@ def program_of(workload: Workload, run_folder: Path) -> Program:
     user = None if workload.user is None else User.named(workload.user)
     inherited = dict(os.environ) if user is None else user.environment(os.environ)
     environment = {**inherited, **workload.env, "PATH": path}
-    place = _Place(workload, interpreter, workdir, environment)
+    place = _CommandPlace(workload, interpreter, workdir, environment)
     return _program(place, place, run_folder, user)
 
 
 def program_in(
-    root: Root,
+    root: RootFileSystem,
     workload: Workload,
     run_folder: Path,
     inherited: Mapping[str, str] | None = None,
@@ -113,12 +113,14 @@ def program_in(
     environment = {**own, **(inherited or {}), **workload.env}
     if interpreter:
         environment["PATH"] = f"{interpreter.parent}:{environment['PATH']}"
-    inside = _Place(workload, interpreter, workdir, environment, root)
-    outside = _Place(workload, None, absolute(Path()), {"PATH": os.defpath, **os.environ})
+    inside = _CommandPlace(workload, interpreter, workdir, environment, root)
+    outside = _CommandPlace(workload, None, absolute(Path()), {"PATH": os.defpath, **os.environ})
     return _program(inside, outside, run_folder, user)
 
 
-def _program(place: _Place, drivers: _Place, run_folder: Path, user: User | None) -> Program:
+def _program(
+    place: _CommandPlace, drivers: _CommandPlace, run_folder: Path, user: User | None
+) -> Program:
     """The program of a workload that runs at `place`, and a server's driver at `drivers`."""
     workload = place.workload
     remove_tree(run_folder)

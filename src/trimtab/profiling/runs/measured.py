@@ -12,7 +12,7 @@ import pandas as pd
 from trimtab.errors import UserError
 from trimtab.profiling.meters.energy import Energy
 from trimtab.profiling.meters.os_counters import Counts
-from trimtab.profiling.runs.program import ended, in_words
+from trimtab.profiling.runs.program import ended, format_exit_code
 from trimtab.records.tables import EPOCHS, RUNS
 from trimtab.untrusted import last_bytes_of
 
@@ -69,7 +69,7 @@ class MeasuredRun:
         elif self.good_exit_codes is None or self.exit_code in self.good_exit_codes:
             return None
         else:
-            expected = " or ".join(in_words(code) for code in sorted(self.good_exit_codes))
+            expected = " or ".join(format_exit_code(code) for code in sorted(self.good_exit_codes))
             what = f"{ended(self.exit_code)}, expected {expected}"
         return f"the {self.condition} run {self.repeat} {what}; see {self.stderr}"
 

@@ -12,7 +12,7 @@ from trimtab.config.groups.workload import Marks
 from trimtab.config.signals import signal_name
 from trimtab.errors import UserError
 from trimtab.profiling.as_user import User
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Program:
     own_variables: frozenset[str] = frozenset()
     cpus: int | None = None
     user: User | None = None
-    root: Root | None = None
+    root: RootFileSystem | None = None
 
     def __post_init__(self) -> None:
         if not self.command:
@@ -125,10 +125,10 @@ class Program:
 
 def ended(exit_code: int) -> str:
     """Return how a process ended: `ended with exit code 3`, `was ended by signal 15 (SIGTERM)`."""
-    return f"{'ended with' if exit_code >= 0 else 'was ended by'} {in_words(exit_code)}"
+    return f"{'ended with' if exit_code >= 0 else 'was ended by'} {format_exit_code(exit_code)}"
 
 
-def in_words(exit_code: int) -> str:
+def format_exit_code(exit_code: int) -> str:
     """Return `exit code 3`, or below 0 `signal 15 (SIGTERM)`."""
     if exit_code >= 0:
         return f"exit code {exit_code}"

@@ -28,7 +28,7 @@ _LONGEST_ERROR_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Root:
+class RootFileSystem:
     """The folder `folder`, as `/` of the programs that run in it.
 
     `binds` are absolute paths of files and folders of this machine that programs see, and may

@@ -4,14 +4,14 @@ from pathlib import PurePath
 
 from trimtab.errors import UserError
 from trimtab.profiling.as_user import User
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.untrusted import UntrustedFileError, read_untrusted
 
 _MOST_BYTES = 1 << 22
 _LARGEST_NUMBER = (1 << 32) - 2  # the last one stands for none
 
 
-def user_in(root: Root, text: str) -> User:
+def user_in(root: RootFileSystem, text: str) -> User:
     """Return the user that `text`, NAME, UID, NAME:GROUP or UID:GID, names in `root`.
 
     As container engines have it: a number needs no entry, its group is 0 then; groups that list the
@@ -50,7 +50,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= _LARGEST_NUMBER
 
 
-def _entries(root: Root, path: str, words: int) -> list[list[str]]:
+def _entries(root: RootFileSystem, path: str, words: int) -> list[list[str]]:
     found = root.find(PurePath(path))
     if found is None:
         return []

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from trimtab.config.groups.output import Comparison
+from trimtab.config.groups.output import OutputComparison
 from trimtab.errors import UserError
+from trimtab.profiling.long_running import LongRun
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.hardware_counters import HardwareCounters
 from trimtab.profiling.meters.os_counters import OS_COUNTERS
@@ -27,7 +28,6 @@ from trimtab.profiling.runs.marks import MOST_EPOCHS, MarkLog
 from trimtab.profiling.runs.measured import MeasuredRun, last_lines, with_scores
 from trimtab.profiling.runs.program import Program, ended
 from trimtab.profiling.sampling.sampler import Sampler
-from trimtab.profiling.unended import LongRun
 from trimtab.progress import run_done
 
 _WATCH_INTERVAL_S = 0.05
@@ -131,7 +131,7 @@ def measure_run(
             output = save_output(program.output_file, copy, program.user)
         except UserError as error:
             raise UserError(f"{error}; {_end_of(measured)}") from None
-    steady = program.output.compare != Comparison.EXIT_CODE
+    steady = program.output.compare != OutputComparison.EXIT_CODE
     return replace(
         measured,
         output_digest=output_digest(output) if steady else None,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from trimtab.profiling.meters.energy import Energy, RunEnergy
-from trimtab.profiling.meters.gpus import Gpus, GpuUse
+from trimtab.profiling.meters.gpus import GpuMeter, Gpus
 from trimtab.profiling.meters.hardware_counters import HARDWARE_EVENTS, HardwareCounters
 from trimtab.profiling.meters.machine import machine_meters
 from trimtab.profiling.meters.memory import ResidentMemory
@@ -27,7 +27,7 @@ class Sampler:
 
     def __init__(self, hardware: HardwareModel, gpus: Gpus, counters: HardwareCounters) -> None:
         self.processes = RunProcesses()
-        self.gpu_use = GpuUse(gpus)
+        self.gpu_use = GpuMeter(gpus)
         self.energy = RunEnergy(machine_meters(hardware, gpus))
         self._counters = counters
         self._timeline = Timeline()

@@ -13,7 +13,7 @@ import numpy as np
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.native import loadable, native_path
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.profiling.tracing.files import FileTrace
 from trimtab.profiling.tracing.function_records import ProcessRecord
 from trimtab.profiling.tracing.functions import FunctionTrace, TracedLibrary, is_of_go
@@ -22,7 +22,9 @@ _LINKER = "ld-linux-x86-64.so.2"
 _PATIENCE_S = 60
 
 
-def why_functions_stay_unknown(files: FileTrace, root: Root, environment: Mapping[str, str]) -> str:
+def why_functions_stay_unknown(
+    files: FileTrace, root: RootFileSystem, environment: Mapping[str, str]
+) -> str:
     """Return why the functions that a run used in `root` cannot be traced, or nothing.
 
     `files` is a trace of the run's files, `environment` its variables. Static programs use no
@@ -48,7 +50,7 @@ def why_functions_stay_unknown(files: FileTrace, root: Root, environment: Mappin
 
 
 def _why_not_loaded(
-    root: Root, linker: str, program: PurePath, environment: Mapping[str, str]
+    root: RootFileSystem, linker: str, program: PurePath, environment: Mapping[str, str]
 ) -> str:
     """Return why the C library that `linker` belongs to loads no tracer into `program`."""
     if PurePath(linker).name != _LINKER:
@@ -71,7 +73,7 @@ def _why_not_loaded(
     return f"the C library of {program} does not load {guard.name}: {last[0]}"
 
 
-def untraced_functions(files: FileTrace, root: Root, why: str) -> FunctionTrace:
+def untraced_functions(files: FileTrace, root: RootFileSystem, why: str) -> FunctionTrace:
     """Return the libraries that a file trace says were loaded in `root`, with no function known."""
     loaded = {
         root.outside(PurePath(file.real_path))

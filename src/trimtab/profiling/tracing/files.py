@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from trimtab.errors import UserError
 from trimtab.native import native_path
-from trimtab.untrusted import UntrustedFileError, is_plain_path, lines_of_untrusted, make_way
+from trimtab.untrusted import UntrustedFileError, is_plain_path, lines_of_untrusted, remove_existing
 
 USES = frozenset(
     {
@@ -94,7 +94,7 @@ def tracing_command(command: Sequence[str], record: Path) -> tuple[str, ...]:
     It ends as the command does, by the same signal too, with 125 when it cannot trace, and with
     126 or 127 when the command cannot be started (native/file_tracer/record.h).
     """
-    make_way(record)
+    remove_existing(record)
     return (str(native_path("trimtab-file-tracer")), str(record.resolve()), "--", *command)
 
 

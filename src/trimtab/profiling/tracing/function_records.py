@@ -95,7 +95,7 @@ class ObjectRecord:
 
 
 @dataclass(frozen=True)
-class Records:
+class TracedRecords:
     """All that one traced run left; `expected` are programs that processes meant to become."""
 
     processes: list[ProcessRecord]
@@ -118,7 +118,7 @@ def _word(words: dict[int, str], number: int, record: Path) -> str:
 
 
 @dataclass
-class _Left:
+class _ReadBudget:
     """What may still be read and kept of one run's records."""
 
     size_bytes: int
@@ -155,7 +155,7 @@ def _head(data: bytes, layout: np.dtype[np.void], magic: bytes, path: Path) -> n
     return head  # type: ignore[no-any-return]
 
 
-def _read_process(path: Path, left: _Left) -> ProcessRecord | None:
+def _read_process(path: Path, left: _ReadBudget) -> ProcessRecord | None:
     head = _head(left.read(path), _PROCESS, b"TRIMTABP", path)
     if head is None:
         return None
@@ -170,7 +170,7 @@ def _read_process(path: Path, left: _Left) -> ProcessRecord | None:
     )
 
 
-def _read_object(path: Path, left: _Left) -> ObjectRecord | None:
+def _read_object(path: Path, left: _ReadBudget) -> ObjectRecord | None:
     data = left.read(path)
     head = _head(data, _OBJECT, b"TRIMTABO", path)
     if head is None:
@@ -192,7 +192,7 @@ def _read_object(path: Path, left: _Left) -> ObjectRecord | None:
     )
 
 
-def _read_expected(path: Path, left: _Left) -> tuple[int, str]:
+def _read_expected(path: Path, left: _ReadBudget) -> tuple[int, str]:
     """The number of a process, and the program it was about to become as it named that."""
     pid, program = path.name.split("-")[1], os.fsdecode(left.read(path, MOST_PATH_BYTES))
     if not (pid.isascii() and pid.isdecimal() and len(pid) <= 7) or "\0" in program:
@@ -200,19 +200,19 @@ def _read_expected(path: Path, left: _Left) -> tuple[int, str]:
     return int(pid), program
 
 
-def read_records(directory: Path) -> Records:
+def read_records(directory: Path) -> TracedRecords:
     """Return what a traced run left in `directory`.
 
     Raises TrimtabError for a file that is no record, and for records that are more than 100,000, a
     GiB or 24,000,000 used functions together.
     """
-    left = _Left(_MOST_BYTES, _MOST_MARKED)
+    left = _ReadBudget(_MOST_BYTES, _MOST_MARKED)
     by_kind: dict[str, list[Path]] = {"process": [], "object": [], "exec": []}
     for name in names_in_untrusted(directory, _MOST_RECORDS):
         by_kind.get(name.partition("-")[0], []).append(directory / name)
     processes = [_read_process(path, left) for path in by_kind["process"]]
     objects = [_read_object(path, left) for path in by_kind["object"]]
-    return Records(
+    return TracedRecords(
         processes=[process for process in processes if process is not None],
         objects=[each for each in objects if each is not None],
         expected=[_read_expected(path, left) for path in by_kind["exec"]],

@@ -21,11 +21,11 @@ from trimtab.binaries.elf.loading import read_loading
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.native import loadable, native_path, with_preload
-from trimtab.profiling.runs.root import ENGINES_PATH, Root
+from trimtab.profiling.runs.root import ENGINES_PATH, RootFileSystem
 from trimtab.profiling.tracing.function_records import (
     ObjectRecord,
     ProcessRecord,
-    Records,
+    TracedRecords,
     read_records,
 )
 from trimtab.untrusted import new_folder
@@ -89,7 +89,7 @@ def tracing_environment(
     }
 
 
-def read_function_trace(*folders: Path, root: Root | None = None) -> FunctionTrace:
+def read_function_trace(*folders: Path, root: RootFileSystem | None = None) -> FunctionTrace:
     """Return what the runs that recorded into `folders` used, all together.
 
     Records of the same file from several processes and runs are united. Of programs in a `root`
@@ -99,7 +99,7 @@ def read_function_trace(*folders: Path, root: Root | None = None) -> FunctionTra
     each_run = [read_records(folder) for folder in folders]
     if root is not None:
         each_run = [_outside(run, root) for run in each_run]
-    records = Records(
+    records = TracedRecords(
         processes=[process for run in each_run for process in run.processes],
         objects=[loaded for run in each_run for loaded in run.objects],
         expected=[program for run in each_run for program in run.expected],
@@ -128,7 +128,7 @@ def read_function_trace(*folders: Path, root: Root | None = None) -> FunctionTra
     )
 
 
-def _outside(records: Records, root: Root) -> Records:
+def _outside(records: TracedRecords, root: RootFileSystem) -> TracedRecords:
     """The records with the paths that loaded files have outside, whichever links led to them."""
     objects = [
         replace(each, path=str(root.find(path) or root.outside(path)))
@@ -138,7 +138,7 @@ def _outside(records: Records, root: Root) -> Records:
     return replace(records, objects=objects)
 
 
-def _killed(records: Records) -> list[ProcessRecord]:
+def _killed(records: TracedRecords) -> list[ProcessRecord]:
     return [process for process in records.processes if process.end == "killed"]
 
 
@@ -172,7 +172,7 @@ def _unite(path: str, objects: list[ObjectRecord]) -> TracedLibrary:
     )
 
 
-def _problems(records: Records) -> list[str]:
+def _problems(records: TracedRecords) -> list[str]:
     problems = []
     if not records.processes:
         problems.append(
@@ -189,7 +189,7 @@ def _problems(records: Records) -> list[str]:
     return problems
 
 
-def _missing_programs(records: Records, root: Root | None) -> list[str]:
+def _missing_programs(records: TracedRecords, root: RootFileSystem | None) -> list[str]:
     """Return the programs that processes of a run became, and that left no record.
 
     A process that was begun by none that is traced, as the first of the run, is no successor: each
@@ -230,7 +230,7 @@ def is_of_go(program: Path) -> bool:
     return loading is not None and loading.of_go
 
 
-def _is_left_alone(program: str, root: Root | None) -> bool:
+def _is_left_alone(program: str, root: RootFileSystem | None) -> bool:
     """Whether `program` is a static executable, which can use no library's functions, or of Go."""
     path: Path | str | None = shutil.which(program)
     if root is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from trimtab.binaries.gpu.architecture import can_load
 from trimtab.binaries.gpu.compression import Expansion, TooMuchWorkError, WorkLimit
 from trimtab.binaries.gpu.cubin import read_cubin
-from trimtab.binaries.gpu.fatbin import Element, Kind, cubin_bytes, read_region
+from trimtab.binaries.gpu.fatbin import Element, ElementKind, cubin_bytes, read_region
 from trimtab.binaries.gpu.ptx import ptx_kernels
 from trimtab.errors import TrimtabError
 from trimtab.profiling.tracing.kernel_records import LoadedModule
@@ -75,8 +75,8 @@ class HandedRegions:
         if region is None:
             raise ValueError("it does not hold together")
         data = np.frombuffer(whole, np.uint8)
-        fitting = [e for e in region.elements if e.kind is Kind.ELF and _fits(e, gpus)]
-        texts = [e for e in region.elements if e.kind is Kind.PTX]
+        fitting = [e for e in region.elements if e.kind is ElementKind.ELF and _fits(e, gpus)]
+        texts = [e for e in region.elements if e.kind is ElementKind.PTX]
         cubins = [_cubin(cubin_bytes(data, each, expansion)) for each in fitting]
         names = (ptx_kernels(cubin_bytes(data, each, expansion)) for each in texts)
         read = HandedRegion(cubins, frozenset[str]().union(*names))

@@ -105,14 +105,14 @@ def _begin(line: list[str], lost: bool) -> KernelRecord:
 
 
 @dataclass
-class _Left:
+class _KernelReadBudget:
     """What may still be read of one run's records."""
 
     size_bytes: int
     words: int
 
 
-def _read(path: Path, left: _Left) -> KernelRecord | None:
+def _read(path: Path, left: _KernelReadBudget) -> KernelRecord | None:
     """The record in `path`, or None where its process was killed while it wrote the first line."""
     record = None
     for number, line in enumerate(
@@ -149,7 +149,7 @@ def read_kernel_records(folder: Path) -> list[KernelRecord]:
     Raises TrimtabError, with file and line, for a file that is no such record, and for records that
     are more than 100,000, 128 MiB or 4,000,000 words together.
     """
-    left = _Left(_MOST_BYTES, _MOST_WORDS)
+    left = _KernelReadBudget(_MOST_BYTES, _MOST_WORDS)
     names = names_in_untrusted(folder, _MOST_RECORDS)
     records = [_read(folder / name, left) for name in names if name.startswith("kernels-")]
     return [record for record in records if record is not None]

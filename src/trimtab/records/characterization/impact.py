@@ -29,7 +29,7 @@ HIGH, MEDIUM, LOW, NONE, NOT_SHOWN = "high", "medium", "low", "none", "not shown
 
 
 @dataclass(frozen=True)
-class Limits:
+class ImpactThresholds:
     """From which change on, in per cent, an impact is medium, and from which on it is high."""
 
     medium_pct: float
@@ -38,14 +38,14 @@ class Limits:
 
 # Figure 5.6 is of the first two, Figure 5.7 of the last.
 LIMITS = {
-    "train_s": Limits(medium_pct=10, high_pct=20),
-    "inference_records_per_s": Limits(medium_pct=10, high_pct=20),
-    "quality": Limits(medium_pct=1, high_pct=5),
+    "train_s": ImpactThresholds(medium_pct=10, high_pct=20),
+    "inference_records_per_s": ImpactThresholds(medium_pct=10, high_pct=20),
+    "quality": ImpactThresholds(medium_pct=1, high_pct=5),
 }
 
 
 @dataclass(frozen=True)
-class Change:
+class MedianChange:
     """By how many per cent a metric's median at a `level` is above that at the defaults.
 
     The level is a value as JSON. `low_pct` and `high_pct` are the ends of its interval; of too few
@@ -83,10 +83,10 @@ class Impact:
     kind: str
     parameter: str
     metric: str
-    changes: tuple[Change, ...]
+    changes: tuple[MedianChange, ...]
 
     @property
-    def largest(self) -> Change | None:
+    def largest(self) -> MedianChange | None:
         """The change of the greatest magnitude."""
         return max(self.changes, key=lambda change: abs(change.change_pct), default=None)
 
@@ -170,7 +170,7 @@ def _values(runs: pd.DataFrame, metric: str) -> list[float]:
     return sorted(values.astype(float))
 
 
-def _change(level: str, values: Sequence[float], defaults: Sequence[float]) -> Change | None:
+def _change(level: str, values: Sequence[float], defaults: Sequence[float]) -> MedianChange | None:
     """Return the change, or None where there is nothing to relate, or to relate it to."""
     if not values or not defaults:
         return None
@@ -179,14 +179,14 @@ def _change(level: str, values: Sequence[float], defaults: Sequence[float]) -> C
         if not np.isfinite(change_pct):
             return None
         if min(len(values), len(defaults)) < LEAST_REPEATS:
-            return Change(level, change_pct, None, None)
+            return MedianChange(level, change_pct, None, None)
         interval = bootstrap(
             (values, defaults), _change_pct, n_resamples=_RESAMPLES, method="percentile",
             vectorized=True, confidence_level=CONFIDENCE, rng=np.random.default_rng(0),
         ).confidence_interval  # fmt: skip
     if not np.isfinite([interval.low, interval.high]).all():
-        return Change(level, change_pct, None, None)
-    return Change(level, change_pct, float(interval.low), float(interval.high))
+        return MedianChange(level, change_pct, None, None)
+    return MedianChange(level, change_pct, float(interval.low), float(interval.high))
 
 
 def _change_pct(values: Any, defaults: Any, axis: int = -1) -> Any:

@@ -10,7 +10,7 @@ from trimtab.records.values import Text, Whole
 
 
 @dataclass(frozen=True, config=PART)
-class Layers:
+class LayerTotals:
     """Layers, each once: as they are pulled, compressed with zstd, and as they are stored."""
 
     layers: Whole
@@ -25,9 +25,9 @@ class FleetState:
     `all` has a layer of several images once; `common` are the layers that all of them have.
     """
 
-    images: Annotated[dict[Text, Layers], Field(min_length=1)]
-    all: Layers
-    common: Layers
+    images: Annotated[dict[Text, LayerTotals], Field(min_length=1)]
+    all: LayerTotals
+    common: LayerTotals
 
 
 class Fleet(Document):

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 from trimtab.records.parquet.limits import AGAIN, BATCH_ROWS, check_parquet, opened
 from trimtab.records.tables import MAY_BE_NEGATIVE, NEVER_NULL, WORDS
 
@@ -27,7 +27,7 @@ def write_table(path: Path, schema: pa.Schema, frame: pd.DataFrame) -> None:
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise TrimtabError(f"{path}: {error}") from None
     # Arrow itself takes paths of UTF-8 only.
-    with whole_file(path) as temporary, temporary.open("wb") as file:
+    with atomic_write(path) as temporary, temporary.open("wb") as file:
         pq.write_table(table, file, compression="zstd")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from trimtab.files import parse_json, read_limited, whole_file
+from trimtab.files import atomic_write, parse_json, read_limited
 
 _MOST_BYTES = 1 << 30
 
@@ -34,7 +34,7 @@ class RowJournal:
         first = json.dumps(head, sort_keys=True)
         found = self._read(first)
         if found is None:
-            with whole_file(path) as temporary:
+            with atomic_write(path) as temporary:
                 temporary.write_text(first + "\n")
         self._rows = found or {}
 

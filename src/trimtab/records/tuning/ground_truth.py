@@ -16,7 +16,7 @@ Setting = int | float
 
 
 @dataclass(frozen=True, config=PART)
-class Profile:
+class EventProfile:
     """What a program's first epoch under settings counted, in events of an epoch over all data.
 
     Among them is the processor's own time of such an epoch, in ms, as `epoch_cpu_ms`.
@@ -33,7 +33,7 @@ class Profile:
 
 
 @dataclass(frozen=True, config=PART)
-class Cost:
+class RelativeCost:
     """What an epoch took under settings, in times of what another one of the job did.
 
     `energy` is None where it is unknown. `warm`: it was not the first epoch of a program.
@@ -54,8 +54,8 @@ class KnownJob:
 
     id: Word
     machine: Word
-    profiles: list[Profile]
-    costs: list[Cost]
+    profiles: list[EventProfile]
+    costs: list[RelativeCost]
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:

@@ -29,7 +29,7 @@ class Emulated:
 
 
 @dataclass(frozen=True, config=PART)
-class Measured:
+class MeasuredInference:
     """What inference cost under one configuration: a sample's time and energy, and the times of
     the batches that were measured; or the `failure`. No energy is known where there is neither a
     meter nor a model. `not_set` says of settings that were not in effect why not. `emulated` is
@@ -62,7 +62,7 @@ class KnownArchitecture:
     machine: Word
     program: Digest
     architecture: dict[Word, ParameterValue]
-    measured: list[Measured]
+    measured: list[MeasuredInference]
 
 
 class KnownInferenceRecord(Document):

@@ -7,12 +7,12 @@ memory of any node below: a search goes straight past nodes that are full.
 from typing import Any
 
 from trimtab.clusters.compiled import inlined, lean
-from trimtab.clusters.layout import ANY, NOBODY, WITH, WITHOUT, Model, State, index
+from trimtab.clusters.layout import ANY, NIL, WITH, WITHOUT, KernelModel, KernelState, index
 from trimtab.simulation.kernel.queues import fits, unblock
 
 
 @inlined
-def refresh(m: Model, s: State, number: int) -> None:
+def refresh(m: KernelModel, s: KernelState, number: int) -> None:
     """Bring the search tree up to date with what is free on a node; nothing, if it is down."""
     node = s.nodes[index(number)]
     kind = node.type
@@ -36,7 +36,7 @@ def refresh(m: Model, s: State, number: int) -> None:
 
 
 @inlined
-def take(m: Model, s: State, number: int, shape: Any) -> None:
+def take(m: KernelModel, s: KernelState, number: int, shape: Any) -> None:
     """Reserve what a job of `shape` asks for on a node."""
     node = s.nodes[index(number)]
     node.free_cpu -= shape.cpu
@@ -46,7 +46,7 @@ def take(m: Model, s: State, number: int, shape: Any) -> None:
 
 
 @inlined
-def give_back(m: Model, s: State, number: int, shape: Any, since_s: float) -> None:
+def give_back(m: KernelModel, s: KernelState, number: int, shape: Any, since_s: float) -> None:
     """Free what a job of `shape` held on a node from `since_s` until now."""
     node = s.nodes[index(number)]
     node.free_cpu += shape.cpu
@@ -59,13 +59,13 @@ def give_back(m: Model, s: State, number: int, shape: Any, since_s: float) -> No
 
 
 @inlined
-def search(m: Model, s: State, kind: int, shape: Any, image: int, but: int) -> int:
+def search(m: KernelModel, s: KernelState, kind: int, shape: Any, image: int, but: int) -> int:
     """Return the lowest number of a node of a type with room, `but` left out; or NOBODY.
 
     `image`: WITH the job's, WITHOUT it, or ANY.
     """
     if not m.sites[shape.job_class, kind].runs:
-        return NOBODY
+        return NIL
     facts = m.kinds[index(kind)]
     begin, leaves = facts.tree, facts.leaves
     at = 1
@@ -81,22 +81,24 @@ def search(m: Model, s: State, kind: int, shape: Any, image: int, but: int) -> i
         while at & 1:  # past the subtree: up while it is a right one, then to its sibling
             at >>= 1
         if at == 0:
-            return NOBODY
+            return NIL
         at += 1
 
 
 @lean
-def first_with_room(m: Model, s: State, kind: int, shape: Any, image: int, but: int) -> int:
+def first_with_room(
+    m: KernelModel, s: KernelState, kind: int, shape: Any, image: int, but: int
+) -> int:
     """Return what `search` does; nothing is searched where no node of the type would do."""
     nodes = m.kinds[kind].nodes
     lacking = s.lacking[shape.job_class, kind]
     if (image == WITHOUT and lacking == 0) or (image == WITH and lacking == nodes):
-        return NOBODY
+        return NIL
     return search(m, s, kind, shape, image, but)
 
 
 @inlined
-def bring_image(s: State, number: int, job_class: int) -> None:
+def bring_image(s: KernelState, number: int, job_class: int) -> None:
     """Have a node hold the image of a class."""
     if not s.images[job_class, number]:
         s.images[job_class, number] = True

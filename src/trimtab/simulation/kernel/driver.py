@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from trimtab.clusters import layout
 from trimtab.clusters.layout import KernelOutput
 from trimtab.policies.base import Policy
-from trimtab.simulation.ahead import Ahead
 from trimtab.simulation.arrivals import Arrivals
-from trimtab.simulation.batches import Batch, Demand, End, LoadRow, load_row
+from trimtab.simulation.batches import Batch, End, LoadRow, SimulationRequest, load_row
 from trimtab.simulation.kernel.loop import run
 from trimtab.simulation.kernel.model import build_model, build_state, with_shapes, with_slots
+from trimtab.simulation.prefetcher import Prefetcher
 
 _SLOTS = 1024
 _ROWS = 1 << 16
@@ -23,16 +23,18 @@ _EMPTY = np.zeros(0, layout.ARRIVAL)
 class KernelSimulator:
     """The compiled simulator."""
 
-    def __init__(self, arrivals: Arrivals, policy: Policy, demand: Demand) -> None:
+    def __init__(self, arrivals: Arrivals, policy: Policy, demand: SimulationRequest) -> None:
         """Raise UserError where the policy was made for another cluster."""
         self._arrivals = arrivals
         self._demand = demand
-        self._model = build_model(arrivals.cluster, arrivals.job_classes, policy, demand.stays)
+        self._model = build_model(
+            arrivals.cluster, arrivals.job_classes, policy, demand.allocations
+        )
         self._state = build_state(
             self._model, arrivals.cluster, _SLOTS, demand.sample_s, demand.maintain_s
         )
-        stays = 2 * _ROWS if demand.stays else 0
-        self._output = _empty_output(stays)
+        allocations = 2 * _ROWS if demand.allocations else 0
+        self._output = _empty_output(allocations)
         self._idle_w = np.array([node_type.idle_w for node_type in arrivals.cluster.node_types])
         self._known = 0  # shapes
         self._load: list[LoadRow] = []
@@ -40,7 +42,7 @@ class KernelSimulator:
 
     def run(self, frames: Iterable[pd.DataFrame]) -> Iterator[Batch]:
         """Simulate the trace and yield what comes out, in order."""
-        with Ahead(self._chunks(frames)) as chunks:
+        with Prefetcher(self._chunks(frames)) as chunks:
             yield from self._simulate(chunks)
 
     def _chunks(
@@ -101,16 +103,16 @@ class KernelSimulator:
         rows = self._output.rows[: clock["rows"]]
         if self._demand.maintain is not None:
             self._finished.append(rows.copy())
-        yield Batch(rows, self._output.stays[: clock["stays"]], self._load)
+        yield Batch(rows, self._output.allocations[: clock["allocations"]], self._load)
         # What was given out may still be read, in another thread.
-        self._output = _empty_output(len(self._output.stays))
-        clock["rows"] = clock["stays"] = 0
+        self._output = _empty_output(len(self._output.allocations))
+        clock["rows"] = clock["allocations"] = 0
         self._load = []
 
     def _make_room(self) -> None:
-        # One event may end a stay of every running job, and of the places they move to.
+        # One event may end an allocation of every running job, and of the places they move to.
         needed = 2 * (3 * int(self._state.clock["running"][0]) + 8)
-        if self._demand.stays and len(self._output.stays) < needed:
+        if self._demand.allocations and len(self._output.allocations) < needed:
             self._output = _empty_output(needed)
 
     def _sample(self) -> None:
@@ -138,9 +140,11 @@ class KernelSimulator:
         clock["maintain_s"] += self._demand.maintain_s
         if policy is not None:
             arrivals = self._arrivals
-            stays = self._demand.stays
-            self._model = build_model(arrivals.cluster, arrivals.job_classes, policy, stays)
+            allocations = self._demand.allocations
+            self._model = build_model(arrivals.cluster, arrivals.job_classes, policy, allocations)
 
 
-def _empty_output(stays: int) -> KernelOutput:
-    return KernelOutput(np.empty(_ROWS, layout.FINISHED_ROW), np.empty(stays, layout.STAY_ROW))
+def _empty_output(allocations: int) -> KernelOutput:
+    return KernelOutput(
+        np.empty(_ROWS, layout.FINISHED_ROW), np.empty(allocations, layout.ALLOCATION_ROW)
+    )

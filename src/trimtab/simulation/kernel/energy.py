@@ -8,11 +8,11 @@ node, its integral over time, kept with the node, gives each task's energy when 
 from typing import Any
 
 from trimtab.clusters.compiled import inlined
-from trimtab.clusters.layout import Model, State, index, never
+from trimtab.clusters.layout import INFINITY, KernelModel, KernelState, index
 
 
 @inlined
-def _load_factor(m: Model, node: Any) -> float:
+def _load_factor(m: KernelModel, node: Any) -> float:
     if m.kinds[index(node.type)].linear or node.drawing_cpu == 0:
         return 1.0
     load = node.drawing_cpu / node.cpu
@@ -30,7 +30,7 @@ def _integrate(node: Any, now_s: float) -> None:
 
 
 @inlined
-def _draw(m: Model, node: Any, shape: Any, level: int, now_s: float) -> tuple[float, float]:
+def _draw(m: KernelModel, node: Any, shape: Any, level: int, now_s: float) -> tuple[float, float]:
     """Have a task draw power from now on; return its watts, and its GPUs'."""
     pace = m.paces[index(shape.job_class), index(node.type), index(level)]
     watts = shape.cpu / node.cpu * pace.watts
@@ -45,7 +45,9 @@ def _draw(m: Model, node: Any, shape: Any, level: int, now_s: float) -> tuple[fl
 
 
 @inlined
-def _stop(m: Model, node: Any, shape: Any, watts: float, gpu_watts: float, now_s: float) -> None:
+def _stop(
+    m: KernelModel, node: Any, shape: Any, watts: float, gpu_watts: float, now_s: float
+) -> None:
     """Have a task draw no more."""
     _integrate(node, now_s)
     node.drawing -= 1
@@ -59,7 +61,7 @@ def _stop(m: Model, node: Any, shape: Any, watts: float, gpu_watts: float, now_s
 
 
 @inlined
-def draw_here(m: Model, s: State, job: Any, shape: Any) -> None:
+def draw_here(m: KernelModel, s: KernelState, job: Any, shape: Any) -> None:
     """Have a job draw power where it is."""
     node, now_s = s.nodes[index(job.node)], s.clock[0].now_s
     job.drawing_w, job.drawing_gpu_w = _draw(m, node, shape, job.level, now_s)
@@ -67,18 +69,18 @@ def draw_here(m: Model, s: State, job: Any, shape: Any) -> None:
 
 
 @inlined
-def stop_here(m: Model, s: State, job: Any, shape: Any) -> None:
+def stop_here(m: KernelModel, s: KernelState, job: Any, shape: Any) -> None:
     """End that, if it was so, and add the energy to the job's."""
-    if job.drawing_since_s < never:
+    if job.drawing_since_s < INFINITY:
         node, now_s = s.nodes[index(job.node)], s.clock[0].now_s
         _stop(m, node, shape, job.drawing_w, job.drawing_gpu_w, now_s)
         job.energy_j += job.drawing_w * (node.factor_s - job.drawing_from)
         job.energy_j += job.drawing_gpu_w * (now_s - job.drawing_since_s)
-        job.drawing_since_s = never
+        job.drawing_since_s = INFINITY
 
 
 @inlined
-def draw_there(m: Model, s: State, job: Any, shape: Any) -> None:
+def draw_there(m: KernelModel, s: KernelState, job: Any, shape: Any) -> None:
     """Have a job draw power at the place that it moves to."""
     node, now_s = s.nodes[index(job.there)], s.clock[0].now_s
     job.there_w, job.there_gpu_w = _draw(m, node, shape, job.there_level, now_s)
@@ -86,11 +88,11 @@ def draw_there(m: Model, s: State, job: Any, shape: Any) -> None:
 
 
 @inlined
-def stop_there(m: Model, s: State, job: Any, shape: Any) -> None:
+def stop_there(m: KernelModel, s: KernelState, job: Any, shape: Any) -> None:
     """End that, if it was so, and add the energy to the job's."""
-    if job.there_drawing_since_s < never:
+    if job.there_drawing_since_s < INFINITY:
         node, now_s = s.nodes[index(job.there)], s.clock[0].now_s
         _stop(m, node, shape, job.there_w, job.there_gpu_w, now_s)
         job.energy_j += job.there_w * (node.factor_s - job.there_drawing_from)
         job.energy_j += job.there_gpu_w * (now_s - job.there_drawing_since_s)
-        job.there_drawing_since_s = never
+        job.there_drawing_since_s = INFINITY

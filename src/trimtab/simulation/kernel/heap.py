@@ -8,13 +8,13 @@ from typing import Any
 
 from trimtab.clusters import layout
 from trimtab.clusters.compiled import inlined
-from trimtab.clusters.layout import NOBODY, State, index
+from trimtab.clusters.layout import NIL, KernelState, index
 
 KIND_SHIFT = 56  # of an event's kind, above the job's number
 
 
 @inlined
-def _set(s: State, at: int, time_s: float, order: int, slot: int) -> None:
+def _set(s: KernelState, at: int, time_s: float, order: int, slot: int) -> None:
     entry = s.heap[index(at)]
     entry.time_s = time_s
     entry.order = order
@@ -23,7 +23,7 @@ def _set(s: State, at: int, time_s: float, order: int, slot: int) -> None:
 
 
 @inlined
-def _rise(s: State, at: int, time_s: float, order: int, slot: int) -> None:
+def _rise(s: KernelState, at: int, time_s: float, order: int, slot: int) -> None:
     while at > 0:
         above = (at - 1) >> 1
         entry = s.heap[index(above)]
@@ -35,7 +35,7 @@ def _rise(s: State, at: int, time_s: float, order: int, slot: int) -> None:
 
 
 @inlined
-def _sink(s: State, at: int, time_s: float, order: int, slot: int) -> None:
+def _sink(s: KernelState, at: int, time_s: float, order: int, slot: int) -> None:
     size = s.clock[0].in_heap
     while True:
         child = 2 * at + 1
@@ -72,13 +72,13 @@ def _earliest(job: Any) -> tuple[float, int]:
 
 
 @inlined
-def schedule(s: State, slot: int) -> None:
+def schedule(s: KernelState, slot: int) -> None:
     """Put a job at the place in the heap that its next event gives it."""
     job = s.jobs[index(slot)]
     time_s, kind = _earliest(job)
     order = (kind << KIND_SHIFT) | job.job
     at = job.heap
-    if at == NOBODY:
+    if at == NIL:
         at = s.clock[0].in_heap
         s.clock[0].in_heap += 1
         _rise(s, at, time_s, order, slot)
@@ -94,10 +94,10 @@ def schedule(s: State, slot: int) -> None:
 
 
 @inlined
-def unschedule(s: State, slot: int) -> None:
+def unschedule(s: KernelState, slot: int) -> None:
     """Take a job out of the heap."""
     at = s.jobs[index(slot)].heap
-    s.jobs[index(slot)].heap = NOBODY
+    s.jobs[index(slot)].heap = NIL
     clock = s.clock[0]
     clock.in_heap -= 1
     size = clock.in_heap

@@ -11,7 +11,7 @@ from typing import Any
 
 from trimtab.clusters import layout
 from trimtab.clusters.compiled import inlined, lean
-from trimtab.clusters.layout import NOBODY, KernelOutput, Model, State, index, never
+from trimtab.clusters.layout import INFINITY, NIL, KernelModel, KernelOutput, KernelState, index
 from trimtab.simulation.kernel.capacity import refresh
 from trimtab.simulation.kernel.heap import KIND_SHIFT
 from trimtab.simulation.kernel.moves import draw_event, reconsider, switch
@@ -23,12 +23,12 @@ _JOB, _OUTAGE, _EMPTY, _ARRIVAL, _TICK, _SAMPLE, _MAINTAIN, _NOTHING = range(8)
 
 
 @lean
-def _victim(m: Model, s: State, shape: Any) -> int:
+def _victim(m: KernelModel, s: KernelState, shape: Any) -> int:
     """Return the running job of the lowest priority below `shape`'s, and of those the last
     started, whose leaving makes room; or NOBODY."""
-    victim, lowest = NOBODY, shape.priority
+    victim, lowest = NIL, shape.priority
     slot = s.clock[0].last_running
-    while slot != NOBODY:
+    while slot != NIL:
         job = s.jobs[index(slot)]
         theirs = s.shapes[index(job.shape)]
         if theirs.priority < lowest:
@@ -45,7 +45,7 @@ def _victim(m: Model, s: State, shape: Any) -> int:
 
 
 @inlined
-def _dispatch(m: Model, s: State, out: KernelOutput) -> None:
+def _dispatch(m: KernelModel, s: KernelState, out: KernelOutput) -> None:
     """Give places to the jobs that wait, in their order, as far as there is room."""
     rules, clock = m.rules[0], s.clock[0]
     if rules.evicts:  # whom a job may evict changes with every start
@@ -53,16 +53,16 @@ def _dispatch(m: Model, s: State, out: KernelOutput) -> None:
             s.shapes[index(s.active[index(at)])].blocked = 0
     while clock.actives > 0:
         number = next_shape(s, rules.by_priority, rules.head_of_line)
-        if number == NOBODY:
+        if number == NIL:
             break
         shape = s.shapes[index(number)]
         node, level = place(m, s, number)
-        if node == NOBODY and rules.evicts:
+        if node == NIL and rules.evicts:
             victim = _victim(m, s, shape)
-            if victim != NOBODY:
+            if victim != NIL:
                 evict(m, s, out, victim, layout.EVICTED)
                 node, level = place(m, s, number)
-        if node == NOBODY:
+        if node == NIL:
             shape.blocked = 1
         else:
             slot = shape.first
@@ -72,7 +72,7 @@ def _dispatch(m: Model, s: State, out: KernelOutput) -> None:
 
 
 @inlined
-def _arrive(s: State, arrival: Any) -> None:
+def _arrive(s: KernelState, arrival: Any) -> None:
     clock = s.clock[0]
     slot = clock.free_slot
     job = s.jobs[index(slot)]
@@ -83,12 +83,12 @@ def _arrive(s: State, arrival: Any) -> None:
     job.first_s = math.nan
     job.kept_s = job.wasted_s = job.set_up_s = job.sprinted_s = job.energy_j = 0.0
     job.evictions = job.migrations = job.sprinting = 0
-    job.heap = NOBODY
+    job.heap = NIL
     join(s, slot)
 
 
 @lean
-def _outage(m: Model, s: State, out: KernelOutput) -> None:
+def _outage(m: KernelModel, s: KernelState, out: KernelOutput) -> None:
     clock = s.clock[0]
     outage = m.outages[clock.outage]
     clock.outage += 1
@@ -104,7 +104,7 @@ def _outage(m: Model, s: State, out: KernelOutput) -> None:
 
 
 @inlined
-def _own_event(m: Model, s: State, out: KernelOutput) -> None:
+def _own_event(m: KernelModel, s: KernelState, out: KernelOutput) -> None:
     """Take the event at the top of the heap."""
     slot = s.heap[0].slot
     kind = s.heap[0].order >> KIND_SHIFT
@@ -121,10 +121,10 @@ def _own_event(m: Model, s: State, out: KernelOutput) -> None:
 
 
 @lean
-def _other_event(m: Model, s: State) -> tuple[float, int]:
+def _other_event(m: KernelModel, s: KernelState) -> tuple[float, int]:
     """Return the time and kind of the next event that jobs and their sprints have no part in."""
     clock = s.clock[0]
-    time_s, what = never, _NOTHING
+    time_s, what = INFINITY, _NOTHING
     if clock.outage < len(m.outages):
         time_s, what = m.outages[clock.outage].time_s, _OUTAGE
     if clock.tick_s < time_s:
@@ -137,7 +137,9 @@ def _other_event(m: Model, s: State) -> tuple[float, int]:
 
 
 @lean
-def run(m: Model, s: State, chunk: Any, position: int, last: bool, out: KernelOutput) -> Any:
+def run(
+    m: KernelModel, s: KernelState, chunk: Any, position: int, last: bool, out: KernelOutput
+) -> Any:
     """Go on from `position` of `chunk` until the caller is needed; return why, and the position.
 
     `chunk` is an array of ARRIVAL.
@@ -145,13 +147,13 @@ def run(m: Model, s: State, chunk: Any, position: int, last: bool, out: KernelOu
     `clock.now_s`, and the caller sets the time of the next.
     """
     clock, rules = s.clock[0], m.rules[0]
-    arrivals, rows, stays = len(chunk), len(out.rows), len(out.stays)
-    records_stays = rules.records_stays
+    arrivals, rows, allocations = len(chunk), len(out.rows), len(out.allocations)
+    records_allocations = rules.records_allocations
     other_s, other = _other_event(m, s)
     while True:
         if position == arrivals and not last:
             return layout.NEED_ARRIVALS, position
-        time_s, what = never, _NOTHING
+        time_s, what = INFINITY, _NOTHING
         if clock.in_heap > 0:
             time_s, what = s.heap[0].time_s, _JOB
         if clock.empty_s < time_s:
@@ -161,7 +163,7 @@ def run(m: Model, s: State, chunk: Any, position: int, last: bool, out: KernelOu
         if other_s < time_s or (other_s == time_s and other < what):
             time_s, what = other_s, other
 
-        if records_stays and stays < clock.stays + 3 * clock.running + 8:
+        if records_allocations and allocations < clock.allocations + 3 * clock.running + 8:
             return layout.NEED_OUTPUT, position
         if clock.changed and (time_s > clock.now_s or what >= _TICK):
             _dispatch(m, s, out)
@@ -174,7 +176,7 @@ def run(m: Model, s: State, chunk: Any, position: int, last: bool, out: KernelOu
             _own_event(m, s, out)
             continue
         if what == _ARRIVAL:
-            if clock.free_slot == NOBODY:
+            if clock.free_slot == NIL:
                 return layout.NEED_SLOTS, position
             clock.now_s = time_s
             clock.events += 1

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from trimtab.clusters import layout
 from trimtab.clusters.cluster import Cluster, JobClass
-from trimtab.clusters.layout import NOBODY, Model, State, never
+from trimtab.clusters.layout import INFINITY, NIL, KernelModel, KernelState
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
 
@@ -24,8 +24,8 @@ def class_tables(
     """Return PACE by [class, type, level] and SITE by [class, type], without predictions."""
     types = cluster.node_types
     most = max(len(node_type.levels) for node_type in types)
-    paces = np.zeros((len(job_classes), len(types), most), layout.PACE)
-    sites = np.zeros(paces.shape[:2], layout.SITE)
+    paces = np.zeros((len(job_classes), len(types), most), layout.SERVICE_RATE)
+    sites = np.zeros(paces.shape[:2], layout.CLASS_ON_TYPE)
     for row, job_class in enumerate(job_classes):
         for column, node_type in enumerate(types):
             measured = job_class.active_w.get(node_type.name)
@@ -46,24 +46,26 @@ def class_tables(
 def outage_events(cluster: Cluster) -> NDArray[np.void]:
     """Return failures and returns in the order of time; at one time returns first, then nodes."""
     events = [(outage.down_s, outage.node, 0) for outage in cluster.outages]
-    events += [(outage.up_s, outage.node, 1) for outage in cluster.outages if outage.up_s < never]
+    events += [
+        (outage.up_s, outage.node, 1) for outage in cluster.outages if outage.up_s < INFINITY
+    ]
     return np.array(
         sorted(events, key=lambda event: (event[0], -event[2], event[1])), layout.OUTAGE
     )
 
 
-def _rules(policy: Policy, stays: bool) -> NDArray[np.void]:
+def _rules(policy: Policy, allocations: bool) -> NDArray[np.void]:
     rules = np.zeros(1, layout.RULES)
     rules["placement"] = policy.placement_rule
     for name in _OF_EVERY_POLICY:
         rules[name] = getattr(policy, name)
-    rules["records_stays"] = stays
+    rules["records_allocations"] = allocations
     return rules
 
 
 def build_model(
-    cluster: Cluster, job_classes: Sequence[JobClass], policy: Policy, stays: bool
-) -> Model:
+    cluster: Cluster, job_classes: Sequence[JobClass], policy: Policy, allocations: bool
+) -> KernelModel:
     """Return the kernel's constants, for a policy that has a `placement_rule`.
 
     Raises UserError for a policy made for another cluster or other classes.
@@ -82,10 +84,10 @@ def build_model(
         raise UserError(f"timeout_s: unknown job classes {unknown}")
     classes = np.zeros(len(job_classes), layout.JOB_CLASS)
     classes["cold_start_s"] = [job_class.cold_start_s for job_class in job_classes]
-    classes["sprint_after_s"] = [policy.timeout_s.get(kind.name, never) for kind in job_classes]
+    classes["sprint_after_s"] = [policy.timeout_s.get(kind.name, INFINITY) for kind in job_classes]
     curves = [node_type.load_curve or np.linspace(0, 1, 11) for node_type in types]
-    model = Model(
-        _rules(policy, stays),
+    model = KernelModel(
+        _rules(policy, allocations),
         kinds,
         classes,
         sites,
@@ -98,8 +100,8 @@ def build_model(
 
 
 def build_state(
-    m: Model, cluster: Cluster, slots: int, sample_s: float, maintain_s: float
-) -> State:
+    m: KernelModel, cluster: Cluster, slots: int, sample_s: float, maintain_s: float
+) -> KernelState:
     """Return an empty cluster at time 0, with room for `slots` jobs in the system."""
     nodes = np.zeros(cluster.size, layout.NODE)
     nodes["type"], nodes["up"] = cluster.type_of_node, 1
@@ -121,10 +123,10 @@ def build_state(
         sample_s,
         maintain_s,
     )
-    clock["budget_s"], clock["empty_s"] = m.rules["budget_s"], never
-    clock["first_running"] = clock["last_running"] = clock["free_slot"] = NOBODY
+    clock["budget_s"], clock["empty_s"] = m.rules["budget_s"], INFINITY
+    clock["first_running"] = clock["last_running"] = clock["free_slot"] = NIL
     images = np.ascontiguousarray((m.sites["pull_s"] == 0.0)[:, nodes["type"]])
-    state = State(
+    state = KernelState(
         clock,
         np.zeros(0, layout.JOB),
         np.zeros(0, layout.HEAP),
@@ -139,7 +141,7 @@ def build_state(
     return with_slots(state, slots)
 
 
-def with_slots(s: State, slots: int) -> State:
+def with_slots(s: KernelState, slots: int) -> KernelState:
     """Return `s` with room for `slots` jobs in the system, more than before."""
     before = len(s.jobs)
     jobs = np.zeros(slots, layout.JOB)
@@ -152,7 +154,7 @@ def with_slots(s: State, slots: int) -> State:
     return s._replace(jobs=jobs, heap=heap)
 
 
-def with_shapes(s: State, known: int, more: NDArray[np.void]) -> State:
+def with_shapes(s: KernelState, known: int, more: NDArray[np.void]) -> KernelState:
     """Return `s`, which knows the first `known` shapes, with those that are new."""
     if known + len(more) > len(s.shapes):
         size = 2 * (known + len(more))

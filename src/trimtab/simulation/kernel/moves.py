@@ -2,23 +2,23 @@
 
 from trimtab.clusters import layout
 from trimtab.clusters.compiled import lean
-from trimtab.clusters.layout import NOBODY, KernelOutput, Model, State, index, never
+from trimtab.clusters.layout import INFINITY, NIL, KernelModel, KernelOutput, KernelState, index
 from trimtab.simulation.kernel.capacity import bring_image, give_back, take
 from trimtab.simulation.kernel.energy import draw_here, draw_there, stop_here, stop_there
 from trimtab.simulation.kernel.heap import schedule
 from trimtab.simulation.kernel.places import place_again
-from trimtab.simulation.kernel.running import advance, change_level, end_sprint, write_stay
+from trimtab.simulation.kernel.running import advance, change_level, end_sprint, write_allocation
 
 
 @lean
-def switch(m: Model, s: State, out: KernelOutput, slot: int, pause_s: float) -> None:
+def switch(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, pause_s: float) -> None:
     """Go on at the new place, after a pause of `pause_s` in which state moves."""
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape = s.shapes[index(job.shape)]
     advance(m, s, slot)
-    write_stay(m, s, out, job, layout.MIGRATED)
+    write_allocation(m, s, out, job, layout.MIGRATED)
     stop_here(m, s, job, shape)
-    give_back(m, s, job.node, shape, job.stay_s)
+    give_back(m, s, job.node, shape, job.allocation_s)
     if job.sprinting:
         end_sprint(m, s, job)
     if pause_s > 0.0:
@@ -28,10 +28,10 @@ def switch(m: Model, s: State, out: KernelOutput, slot: int, pause_s: float) -> 
         job.drawing_w, job.drawing_gpu_w = job.there_w, job.there_gpu_w
         job.drawing_since_s = job.there_drawing_since_s
         job.drawing_from = job.there_drawing_from
-        job.there_drawing_since_s = never
-    job.node, job.level, job.stay_s = job.there, job.there_level, job.there_since_s
-    job.there = NOBODY
-    job.there_draw_s = job.switch_s = never
+        job.there_drawing_since_s = INFINITY
+    job.node, job.level, job.allocation_s = job.there, job.there_level, job.there_since_s
+    job.there = NIL
+    job.there_draw_s = job.switch_s = INFINITY
     job.migrations += 1
     job.ready_s = job.since_s = clock.now_s + pause_s
     job.set_up_s += job.ready_s - clock.now_s
@@ -41,7 +41,9 @@ def switch(m: Model, s: State, out: KernelOutput, slot: int, pause_s: float) -> 
 
 
 @lean
-def move(m: Model, s: State, out: KernelOutput, slot: int, number: int, level: int) -> None:
+def move(
+    m: KernelModel, s: KernelState, out: KernelOutput, slot: int, number: int, level: int
+) -> None:
     """Reserve a new place for a job and begin to set it up."""
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape, kind = s.shapes[index(job.shape)], s.nodes[index(number)].type
@@ -62,23 +64,23 @@ def move(m: Model, s: State, out: KernelOutput, slot: int, number: int, level: i
 
 
 @lean
-def draw_event(m: Model, s: State, slot: int, there: bool) -> None:
+def draw_event(m: KernelModel, s: KernelState, slot: int, there: bool) -> None:
     """Have the image, or the state, arrive at a job's node, or at the one that it moves to."""
     job = s.jobs[index(slot)]
     shape = s.shapes[index(job.shape)]
     if there:
-        job.there_draw_s = never
+        job.there_draw_s = INFINITY
         bring_image(s, job.there, shape.job_class)
         draw_there(m, s, job, shape)
     else:
-        job.draw_s = never
+        job.draw_s = INFINITY
         bring_image(s, job.node, shape.job_class)
         draw_here(m, s, job, shape)
     schedule(s, slot)
 
 
 @lean
-def _held(s: State) -> bool:
+def _held(s: KernelState) -> bool:
     """Return whether jobs that wait come first: there is more free than they ask for.
 
     Rocha's thesis, section 3.3.4: running jobs are not looked at while the queue is not empty
@@ -103,7 +105,7 @@ def _held(s: State) -> bool:
 
 
 @lean
-def reconsider(m: Model, s: State, out: KernelOutput) -> None:
+def reconsider(m: KernelModel, s: KernelState, out: KernelOutput) -> None:
     """Move running jobs, the longest-running first, to where the policy would rather have them.
 
     Rocha's thesis, algorithm 3. Jobs that are being set up or moved already are left alone.
@@ -112,13 +114,13 @@ def reconsider(m: Model, s: State, out: KernelOutput) -> None:
     if m.rules[0].hold_when_pending and _held(s):
         return
     slot = clock.first_running
-    while slot != NOBODY:
+    while slot != NIL:
         job = s.jobs[index(slot)]
-        if job.ready_s <= clock.now_s and job.there == NOBODY:
+        if job.ready_s <= clock.now_s and job.there == NIL:
             number, level = place_again(m, s, slot)
             if number == job.node:
                 if level != job.level:
                     change_level(m, s, out, slot, level)
-            elif number != NOBODY:
+            elif number != NIL:
                 move(m, s, out, slot, number, level)
         slot = job.after

@@ -10,7 +10,7 @@ import numpy as np
 
 from trimtab.clusters import layout
 from trimtab.clusters.compiled import inlined, lean
-from trimtab.clusters.layout import NOBODY, Model, State
+from trimtab.clusters.layout import NIL, KernelModel, KernelState
 from trimtab.simulation.kernel.capacity import first_with_room, search
 from trimtab.simulation.kernel.queues import fits
 from trimtab.simulation.kernel.running import resolved
@@ -22,16 +22,16 @@ _LEAST_CPU_MILLI, _LEAST_MEMORY_BYTES = 100, 200 * 1024 * 1024  # as in policies
 
 
 @inlined
-def _first_fit(m: Model, s: State, shape: Any) -> int:
+def _first_fit(m: KernelModel, s: KernelState, shape: Any) -> int:
     for kind in range(len(m.kinds)):
-        node = search(m, s, kind, shape, layout.ANY, NOBODY)
-        if node != NOBODY:
+        node = search(m, s, kind, shape, layout.ANY, NIL)
+        if node != NIL:
             return node
-    return NOBODY
+    return NIL
 
 
 @lean
-def _weight(m: Model, shape: Any, job: int) -> float:
+def _weight(m: KernelModel, shape: Any, job: int) -> float:
     rules = m.rules[0]
     if not rules.random_weights:
         return float(m.classes[shape.job_class].energy_weight)
@@ -43,7 +43,7 @@ def _weight(m: Model, shape: Any, job: int) -> float:
 
 @lean
 def _heats(
-    m: Model, s: State, shape: Any, job: int, own: int, own_level: int
+    m: KernelModel, s: KernelState, shape: Any, job: int, own: int, own_level: int
 ) -> tuple[int, int, float, float]:
     """Return the best node and level, its score, and that of the job's own node and level.
 
@@ -51,23 +51,23 @@ def _heats(
     """
     rules, job_class, types = m.rules[0], shape.job_class, len(m.kinds)
     nodes = s.candidates  # [type]: without the image, with it, its own
-    nodes[:] = NOBODY
+    nodes[:] = NIL
     for kind in range(types):
         if rules.scores_images:
             nodes[kind, 0] = first_with_room(m, s, kind, shape, layout.WITHOUT, own)
             nodes[kind, 1] = first_with_room(m, s, kind, shape, layout.WITH, own)
         else:
             nodes[kind, 1] = first_with_room(m, s, kind, shape, layout.ANY, own)
-    if own != NOBODY:
+    if own != NIL:
         nodes[s.nodes[own].type, 2] = own
     weight = _weight(m, shape, job)
-    best, best_level, best_score, own_score = NOBODY, 0, 0.0, np.nan
+    best, best_level, best_score, own_score = NIL, 0, 0.0, np.nan
     most_j = most_performance = 0.0
     for scoring in range(2):  # first what is the most of all, then the scores
         for kind in range(types):
             for image in range(3):
                 node = nodes[kind, image]
-                if node == NOBODY:
+                if node == NIL:
                     continue
                 site = m.sites[job_class, kind]
                 more_s = more_j = 0.0
@@ -89,24 +89,20 @@ def _heats(
                     )
                     if node == own and level == own_level:
                         own_score = score
-                    if (
-                        best == NOBODY
-                        or score > best_score
-                        or (score == best_score and node < best)
-                    ):
+                    if best == NIL or score > best_score or (score == best_score and node < best):
                         best, best_level, best_score = node, level, score
     return best, best_level, best_score, own_score
 
 
 @lean
-def _best_type(m: Model, s: State, shape: Any, own: int) -> int:
+def _best_type(m: KernelModel, s: KernelState, shape: Any, own: int) -> int:
     """Return the first node with room of the types that score best; `own` has room."""
-    best, best_score = NOBODY, 0.0
+    best, best_score = NIL, 0.0
     for kind in range(len(m.kinds)):
         node = first_with_room(m, s, kind, shape, layout.ANY, own)
-        if own != NOBODY and s.nodes[own].type == kind and (node == NOBODY or own < node):
+        if own != NIL and s.nodes[own].type == kind and (node == NIL or own < node):
             node = own
-        if node != NOBODY and (best == NOBODY or m.kinds[kind].score > best_score):
+        if node != NIL and (best == NIL or m.kinds[kind].score > best_score):
             best, best_score = node, m.kinds[kind].score
     return best
 
@@ -130,9 +126,9 @@ def _points(shape: Any, node: Any) -> int:
 
 
 @lean
-def _kubernetes(m: Model, s: State, shape: Any) -> int:
+def _kubernetes(m: KernelModel, s: KernelState, shape: Any) -> int:
     clock, count = s.clock[0], len(s.nodes)
-    best, best_points, found = NOBODY, -1, 0
+    best, best_points, found = NIL, -1, 0
     begin = clock.next_node
     for step in range(count):
         number = (begin + step) % count
@@ -152,25 +148,25 @@ def _kubernetes(m: Model, s: State, shape: Any) -> int:
 
 
 @inlined
-def place(m: Model, s: State, number: int) -> tuple[int, int]:
+def place(m: KernelModel, s: KernelState, number: int) -> tuple[int, int]:
     """Return the node and the level for the first job of shape `number`; NOBODY: it waits."""
     shape, rule = s.shapes[number], m.rules[0].placement
     if rule == layout.HEATS:
-        node, level, _, _ = _heats(m, s, shape, s.jobs[shape.first].job, NOBODY, layout.NO_LEVEL)
+        node, level, _, _ = _heats(m, s, shape, s.jobs[shape.first].job, NIL, layout.NO_LEVEL)
         return node, level
     if rule == layout.FIRST_FIT:
         node = _first_fit(m, s, shape)
     elif rule == layout.HEATS_AS_RELEASED:
-        node = _best_type(m, s, shape, NOBODY)
+        node = _best_type(m, s, shape, NIL)
     else:
         node = _kubernetes(m, s, shape)
-    if node == NOBODY:
-        return NOBODY, 0
+    if node == NIL:
+        return NIL, 0
     return node, resolved(m, s.nodes[node].type, m.rules[0].level)
 
 
 @lean
-def place_again(m: Model, s: State, slot: int) -> tuple[int, int]:
+def place_again(m: KernelModel, s: KernelState, slot: int) -> tuple[int, int]:
     """Return the node and the level that a running job is moved to; NOBODY: it stays."""
     job, rules = s.jobs[slot], m.rules[0]
     shape = s.shapes[job.shape]
@@ -183,4 +179,4 @@ def place_again(m: Model, s: State, slot: int) -> tuple[int, int]:
         kind = s.nodes[node].type
         if kind != s.nodes[job.node].type:
             return node, resolved(m, kind, rules.level)
-    return NOBODY, 0
+    return NIL, 0

@@ -3,11 +3,11 @@
 from typing import Any
 
 from trimtab.clusters.compiled import inlined
-from trimtab.clusters.layout import NOBODY, State, index
+from trimtab.clusters.layout import NIL, KernelState, index
 
 
 @inlined
-def join(s: State, slot: int) -> None:
+def join(s: KernelState, slot: int) -> None:
     """Put a job into the queue of its shape at its place by number.
 
     A new job goes to the end, where it changes nothing for those before it; one that was evicted
@@ -24,11 +24,11 @@ def join(s: State, slot: int) -> None:
         shape.active = clock.actives
         s.active[index(clock.actives)] = job.shape
         clock.actives += 1
-        job.before = job.after = NOBODY
+        job.before = job.after = NIL
         shape.first = shape.last = slot
         return
     if s.jobs[index(shape.last)].job < job.job:
-        before, after = shape.last, NOBODY
+        before, after = shape.last, NIL
     else:
         clock.changed = 1
         after = shape.first
@@ -36,18 +36,18 @@ def join(s: State, slot: int) -> None:
             after = s.jobs[index(after)].after
         before = s.jobs[index(after)].before
     job.before, job.after = before, after
-    if before == NOBODY:
+    if before == NIL:
         shape.first = slot
     else:
         s.jobs[index(before)].after = slot
-    if after == NOBODY:
+    if after == NIL:
         shape.last = slot
     else:
         s.jobs[index(after)].before = slot
 
 
 @inlined
-def leave_head(s: State, number: int) -> None:
+def leave_head(s: KernelState, number: int) -> None:
     """Take the first job out of the queue of shape `number`."""
     shape = s.shapes[index(number)]
     clock = s.clock[0]
@@ -55,9 +55,9 @@ def leave_head(s: State, number: int) -> None:
     shape.waiting -= 1
     shape.first = s.jobs[index(shape.first)].after
     if shape.waiting > 0:
-        s.jobs[index(shape.first)].before = NOBODY
+        s.jobs[index(shape.first)].before = NIL
         return
-    shape.last = NOBODY
+    shape.last = NIL
     clock.actives -= 1
     moved = s.active[index(clock.actives)]
     s.active[index(shape.active)] = moved
@@ -65,13 +65,13 @@ def leave_head(s: State, number: int) -> None:
 
 
 @inlined
-def next_shape(s: State, by_priority: int, head_of_line: int) -> int:
+def next_shape(s: KernelState, by_priority: int, head_of_line: int) -> int:
     """Return the shape whose first job is next; NOBODY: nothing that waits can have room.
 
     Highest priority first, if `by_priority`, then by number. With `head_of_line` only the very
     first of all is looked at.
     """
-    best = NOBODY
+    best = NIL
     best_priority = best_job = 0
     for at in range(s.clock[0].actives):
         number = s.active[index(at)]
@@ -79,13 +79,13 @@ def next_shape(s: State, by_priority: int, head_of_line: int) -> int:
         if shape.blocked and not head_of_line:
             continue
         priority = shape.priority if by_priority else 0
-        if best != NOBODY and priority < best_priority:
+        if best != NIL and priority < best_priority:
             continue
         job = s.jobs[index(shape.first)].job
-        if best == NOBODY or priority > best_priority or job < best_job:
+        if best == NIL or priority > best_priority or job < best_job:
             best, best_priority, best_job = number, priority, job
-    if best != NOBODY and s.shapes[index(best)].blocked:
-        return NOBODY
+    if best != NIL and s.shapes[index(best)].blocked:
+        return NIL
     return best
 
 
@@ -96,7 +96,7 @@ def fits(shape: Any, free_cpu: int, free_gpu: int, free_memory: int) -> bool:
 
 
 @inlined
-def unblock(s: State, node: Any) -> None:
+def unblock(s: KernelState, node: Any) -> None:
     """Have the waiting jobs tried again that `node`, where something was freed, has room for."""
     clock = s.clock[0]
     clock.changed = 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from trimtab.clusters import layout
 from trimtab.clusters.compiled import inlined, lean
-from trimtab.clusters.layout import NOBODY, KernelOutput, Model, State, index, never
+from trimtab.clusters.layout import INFINITY, NIL, KernelModel, KernelOutput, KernelState, index
 from trimtab.simulation.kernel.capacity import give_back, take
 from trimtab.simulation.kernel.energy import draw_here, stop_here, stop_there
 from trimtab.simulation.kernel.heap import schedule, unschedule
@@ -16,7 +16,7 @@ from trimtab.simulation.kernel.queues import join
 
 
 @inlined
-def settle_budget(m: Model, s: State) -> None:
+def settle_budget(m: KernelModel, s: KernelState) -> None:
     """Bring the sprint budget up to date; before the number of sprinters changes."""
     clock, rules = s.clock[0], m.rules[0]
     elapsed = clock.now_s - clock.budget_at_s
@@ -26,34 +26,34 @@ def settle_budget(m: Model, s: State) -> None:
 
 
 @inlined
-def foresee_empty(m: Model, s: State) -> None:
+def foresee_empty(m: KernelModel, s: KernelState) -> None:
     """Find when the sprint budget will be empty; after the number of sprinters changed."""
     clock = s.clock[0]
     drain = clock.sprinters - m.rules[0].replenish_s_per_s
-    clock.empty_s = clock.now_s + clock.budget_s / drain if drain > 0.0 else never
+    clock.empty_s = clock.now_s + clock.budget_s / drain if drain > 0.0 else INFINITY
 
 
 @lean
-def end_sprint(m: Model, s: State, job: Any) -> None:
-    """Note that a job sprints no more; its stay has not been changed yet."""
+def end_sprint(m: KernelModel, s: KernelState, job: Any) -> None:
+    """Note that a job sprints no more; its allocation has not been changed yet."""
     clock = s.clock[0]
     settle_budget(m, s)
     job.sprinting = 0
-    job.sprinted_s += clock.now_s - job.stay_s
+    job.sprinted_s += clock.now_s - job.allocation_s
     clock.sprinters -= 1
     foresee_empty(m, s)
 
 
 @inlined
-def start(m: Model, s: State, slot: int, number: int, level: int) -> None:
+def start(m: KernelModel, s: KernelState, slot: int, number: int, level: int) -> None:
     """Begin an execution: pull the image where it is missing, start up, work."""
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape, node = s.shapes[index(job.shape)], s.nodes[index(number)]
     kind, job_class, now_s = node.type, shape.job_class, clock.now_s
     take(m, s, number, shape)
     clock.running += 1
-    job.before, job.after = clock.last_running, NOBODY
-    if clock.last_running == NOBODY:
+    job.before, job.after = clock.last_running, NIL
+    if clock.last_running == NIL:
         clock.first_running = slot
     else:
         s.jobs[index(clock.last_running)].after = slot
@@ -63,8 +63,8 @@ def start(m: Model, s: State, slot: int, number: int, level: int) -> None:
     facts = m.classes[index(job_class)]
     if pull_s > 0.0 and s.images[job_class, number]:
         pull_s = 0.0
-    job.node, job.level, job.there = number, level, NOBODY
-    job.begun_s = job.stay_s = now_s
+    job.node, job.level, job.there = number, level, NIL
+    job.begun_s = job.allocation_s = now_s
     if math.isnan(job.first_s):
         job.first_s = now_s
     job.ready_s = job.since_s = now_s + pull_s + facts.cold_start_s
@@ -72,31 +72,31 @@ def start(m: Model, s: State, slot: int, number: int, level: int) -> None:
     pace = m.paces[index(job_class), index(kind), index(level)]
     job.finish_s = job.ready_s + job.left_s / pace.speed
     job.sprint_s = now_s + facts.sprint_after_s
-    job.switch_s = job.there_draw_s = job.drawing_since_s = never
-    job.there_drawing_since_s = never
+    job.switch_s = job.there_draw_s = job.drawing_since_s = INFINITY
+    job.there_drawing_since_s = INFINITY
     if pull_s > 0.0:
         job.draw_s = now_s + pull_s
     else:
-        job.draw_s = never
+        job.draw_s = INFINITY
         draw_here(m, s, job, shape)
     schedule(s, slot)
 
 
 @inlined
-def write_stay(m: Model, s: State, out: KernelOutput, job: Any, end: int) -> None:
-    """Record that a job's stay at its node and level ends now."""
-    if m.rules[0].records_stays:
+def write_allocation(m: KernelModel, s: KernelState, out: KernelOutput, job: Any, end: int) -> None:
+    """Record that a job's allocation at its node and level ends now."""
+    if m.rules[0].records_allocations:
         clock = s.clock[0]
-        row = out.stays[index(clock.stays)]
-        clock.stays += 1
+        row = out.allocations[index(clock.allocations)]
+        clock.allocations += 1
         row.job, row.node, row.level = job.job, job.node, job.level
         row.cpu_milli = s.shapes[index(job.shape)].cpu
-        row.start_s, row.end_s, row.end = job.stay_s, clock.now_s, end
-        row.ready_s = max(job.ready_s, job.stay_s) if job.ready_s <= clock.now_s else math.nan
+        row.start_s, row.end_s, row.end = job.allocation_s, clock.now_s, end
+        row.ready_s = max(job.ready_s, job.allocation_s) if job.ready_s <= clock.now_s else math.nan
 
 
 @inlined
-def advance(m: Model, s: State, slot: int) -> None:
+def advance(m: KernelModel, s: KernelState, slot: int) -> None:
     """Take the work done until now from what is left of a job."""
     job, now_s = s.jobs[index(slot)], s.clock[0].now_s
     if now_s > job.since_s:
@@ -107,12 +107,12 @@ def advance(m: Model, s: State, slot: int) -> None:
 
 
 @lean
-def forsake(m: Model, s: State, out: KernelOutput, slot: int) -> None:
+def forsake(m: KernelModel, s: KernelState, out: KernelOutput, slot: int) -> None:
     """Give up the place that a job was moving to."""
     job, clock = s.jobs[index(slot)], s.clock[0]
-    if m.rules[0].records_stays:
-        row = out.stays[index(clock.stays)]
-        clock.stays += 1
+    if m.rules[0].records_allocations:
+        row = out.allocations[index(clock.allocations)]
+        clock.allocations += 1
         row.job, row.node, row.level = job.job, job.there, job.there_level
         row.cpu_milli = s.shapes[index(job.shape)].cpu
         row.start_s, row.end_s, row.end = job.there_since_s, clock.now_s, layout.MIGRATED
@@ -120,38 +120,38 @@ def forsake(m: Model, s: State, out: KernelOutput, slot: int) -> None:
     shape = s.shapes[index(job.shape)]
     stop_there(m, s, job, shape)
     give_back(m, s, job.there, shape, job.there_since_s)
-    job.there = NOBODY
-    job.there_draw_s = job.switch_s = never
+    job.there = NIL
+    job.there_draw_s = job.switch_s = INFINITY
 
 
 @inlined
-def leave(m: Model, s: State, out: KernelOutput, slot: int, end: int) -> None:
+def leave(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, end: int) -> None:
     """Take a job from its place, whatever for."""
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape = s.shapes[index(job.shape)]
-    if job.there != NOBODY:
+    if job.there != NIL:
         forsake(m, s, out, slot)
-    write_stay(m, s, out, job, end)
+    write_allocation(m, s, out, job, end)
     stop_here(m, s, job, shape)
-    give_back(m, s, job.node, shape, job.stay_s)
+    give_back(m, s, job.node, shape, job.allocation_s)
     if clock.now_s < job.ready_s:
         job.set_up_s -= job.ready_s - clock.now_s
     if job.sprinting:
         end_sprint(m, s, job)
     unschedule(s, slot)
     clock.running -= 1
-    if job.before == NOBODY:
+    if job.before == NIL:
         clock.first_running = job.after
     else:
         s.jobs[index(job.before)].after = job.after
-    if job.after == NOBODY:
+    if job.after == NIL:
         clock.last_running = job.before
     else:
         s.jobs[index(job.after)].before = job.before
 
 
 @inlined
-def finish(m: Model, s: State, out: KernelOutput, slot: int) -> None:
+def finish(m: KernelModel, s: KernelState, out: KernelOutput, slot: int) -> None:
     """End a job, record it, and free its slot."""
     leave(m, s, out, slot, layout.FINISHED)
     job, clock = s.jobs[index(slot)], s.clock[0]
@@ -171,7 +171,7 @@ def finish(m: Model, s: State, out: KernelOutput, slot: int) -> None:
 
 
 @lean
-def evict(m: Model, s: State, out: KernelOutput, slot: int, end: int) -> None:
+def evict(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, end: int) -> None:
     """Send a job back to its queue; it goes on later, or all that it did is lost.
 
     A failed node (`end` FAILED) loses what was done even where evicted jobs resume.
@@ -191,17 +191,17 @@ def evict(m: Model, s: State, out: KernelOutput, slot: int, end: int) -> None:
 
 
 @lean
-def change_level(m: Model, s: State, out: KernelOutput, slot: int, level: int) -> None:
+def change_level(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, level: int) -> None:
     """Have a job go on at another frequency level."""
     job = s.jobs[index(slot)]
     advance(m, s, slot)
-    write_stay(m, s, out, job, layout.LEVEL)
+    write_allocation(m, s, out, job, layout.LEVEL)
     node = s.nodes[index(job.node)]
     shape = s.shapes[index(job.shape)]
-    node.busy_core_s += shape.cpu * 1e-3 * (s.clock[0].now_s - job.stay_s)
-    drew = job.drawing_since_s < never
+    node.busy_core_s += shape.cpu * 1e-3 * (s.clock[0].now_s - job.allocation_s)
+    drew = job.drawing_since_s < INFINITY
     stop_here(m, s, job, shape)
-    job.level, job.stay_s = level, s.clock[0].now_s
+    job.level, job.allocation_s = level, s.clock[0].now_s
     if drew:
         draw_here(m, s, job, shape)
     job.finish_s = job.since_s + job.left_s / m.paces[shape.job_class, node.type, level].speed
@@ -209,16 +209,16 @@ def change_level(m: Model, s: State, out: KernelOutput, slot: int, level: int) -
 
 
 @inlined
-def resolved(m: Model, kind: int, level: int) -> int:
+def resolved(m: KernelModel, kind: int, level: int) -> int:
     """Return a level's number; a negative one counts from the type's highest, -1."""
     return int(level + m.kinds[index(kind)].levels) if level < 0 else level
 
 
 @lean
-def sprint(m: Model, s: State, out: KernelOutput, slot: int) -> None:
+def sprint(m: KernelModel, s: KernelState, out: KernelOutput, slot: int) -> None:
     """Have a job whose timer has run out sprint, if there is a budget and a faster level."""
     job = s.jobs[index(slot)]
-    job.sprint_s = never
+    job.sprint_s = INFINITY
     settle_budget(m, s)
     level = resolved(m, s.nodes[index(job.node)].type, m.rules[0].sprint_level)
     if s.clock[0].budget_s > 0.0 and level != job.level:
@@ -231,10 +231,10 @@ def sprint(m: Model, s: State, out: KernelOutput, slot: int) -> None:
 
 
 @lean
-def stop_sprints(m: Model, s: State, out: KernelOutput) -> None:
+def stop_sprints(m: KernelModel, s: KernelState, out: KernelOutput) -> None:
     """Bring every job that sprints back to its level: the budget is empty."""
     slot = s.clock[0].first_running
-    while slot != NOBODY:
+    while slot != NIL:
         job = s.jobs[index(slot)]
         if job.sprinting:
             end_sprint(m, s, job)
@@ -245,13 +245,13 @@ def stop_sprints(m: Model, s: State, out: KernelOutput) -> None:
 
 
 @lean
-def fail(m: Model, s: State, out: KernelOutput, number: int) -> None:
+def fail(m: KernelModel, s: KernelState, out: KernelOutput, number: int) -> None:
     """Take a node down: its jobs go back to their queues, moves to it are given up."""
     node: Any = s.nodes[index(number)]
     node.up = 0
     node.down_since_s = s.clock[0].now_s
     slot = s.clock[0].first_running
-    while slot != NOBODY:
+    while slot != NIL:
         after = s.jobs[index(slot)].after
         if s.jobs[index(slot)].node == number:
             evict(m, s, out, slot, layout.FAILED)

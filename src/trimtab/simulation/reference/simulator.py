@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 
 from trimtab.clusters import layout
-from trimtab.clusters.layout import never
-from trimtab.policies.base import Placement, Policy, Running, Task
+from trimtab.clusters.layout import INFINITY
+from trimtab.policies.base import PendingTask, Placement, Policy, RunningTask
 from trimtab.policies.sprint_budget import SprintBudget
 from trimtab.simulation.arrivals import Arrivals
-from trimtab.simulation.batches import Batch, Demand, End, LoadRow
+from trimtab.simulation.batches import Batch, End, LoadRow, SimulationRequest
 from trimtab.simulation.kernel.model import outage_events
-from trimtab.simulation.reference.system import Job, Place, System
+from trimtab.simulation.reference.system import NodeShare, SimulatedJob, System
 
 _BATCH = 1 << 14
 
@@ -28,20 +28,20 @@ _BATCH = 1 << 14
 class ReferenceSimulator:
     """The plain simulator; it gives what KernelSimulator gives."""
 
-    def __init__(self, arrivals: Arrivals, policy: Policy, demand: Demand) -> None:
+    def __init__(self, arrivals: Arrivals, policy: Policy, demand: SimulationRequest) -> None:
         self._arrivals, self._policy, self._demand = arrivals, policy, demand
         self._classes = arrivals.job_classes
         self._system = System(arrivals)
         self._outages = [event.tolist() for event in outage_events(arrivals.cluster)]
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, SimulatedJob] = {}
         self._waiting: list[tuple[int, int]] = []  # (-priority or 0, job), sorted
-        self._running: dict[int, Job] = {}  # in the order of starts
+        self._running: dict[int, SimulatedJob] = {}  # in the order of starts
         self._heap: list[tuple[float, int, int]] = []  # (time, kind, job), some of them void
         self._now_s, self._events = 0.0, 0
         self._timeout_s, self._sprint_level = policy.timeout_s, policy.sprint_level
         self._budget = SprintBudget(policy.budget_s, policy.replenish_s_per_s)
         self._rows: list[tuple[Any, ...]] = []
-        self._stays: list[tuple[Any, ...]] = []
+        self._allocations: list[tuple[Any, ...]] = []
         self._load: list[LoadRow] = []
 
     def run(self, frames: Iterable[pd.DataFrame]) -> Iterator[Batch]:
@@ -54,10 +54,10 @@ class ReferenceSimulator:
             while self._heap and not self._is_due(self._heap[0]):
                 heapq.heappop(self._heap)
             times = [
-                self._heap[0][0] if self._heap else never,
-                self._outages[0][0] if self._outages else never,
+                self._heap[0][0] if self._heap else INFINITY,
+                self._outages[0][0] if self._outages else INFINITY,
                 self._budget.empty_s,
-                coming.arrival_s if coming else never,
+                coming.arrival_s if coming else INFINITY,
                 tick_s,
                 sample_s,
                 maintain_s,
@@ -114,23 +114,23 @@ class ReferenceSimulator:
         )
         return End(self._now_s, len(self._waiting), self._events, *columns)
 
-    def _arriving(self, frames: Iterable[pd.DataFrame]) -> Iterator[Job]:
+    def _arriving(self, frames: Iterable[pd.DataFrame]) -> Iterator[SimulatedJob]:
         for frame in frames:
             chunk = self._arrivals.chunk(frame)
             for job, number, arrival_s, work_s, dropped in chunk.tolist():
                 shape = self._arrivals.shapes[number].tolist()[:5]
-                yield Job(Task(job, *shape), arrival_s, work_s, dropped, work_s)
+                yield SimulatedJob(PendingTask(job, *shape), arrival_s, work_s, dropped, work_s)
 
     def _is_due(self, event: tuple[float, int, int]) -> bool:
         time_s, kind, job = event
         return job in self._running and self._running[job].times.get(kind) == time_s
 
-    def _at(self, job: Job, kind: int, time_s: float) -> None:
+    def _at(self, job: SimulatedJob, kind: int, time_s: float) -> None:
         job.times[kind] = time_s
-        if time_s < never:
+        if time_s < INFINITY:
             heapq.heappush(self._heap, (time_s, kind, job.task.job))
 
-    def _key(self, job: Job) -> tuple[int, int]:
+    def _key(self, job: SimulatedJob) -> tuple[int, int]:
         return (-job.task.priority if self._policy.by_priority else 0, job.task.job)
 
     # Power and time
@@ -142,7 +142,7 @@ class ReferenceSimulator:
         if elapsed > 0:
             self._system.integrate(elapsed)
 
-    def _advance(self, job: Job) -> None:
+    def _advance(self, job: SimulatedJob) -> None:
         """Take the work done until now from what is left."""
         if self._now_s > job.since_s:
             done = (self._now_s - job.since_s) * self._system.speed(job)
@@ -150,10 +150,12 @@ class ReferenceSimulator:
 
     # Places
 
-    def _reserve(self, job: Job, placement: Placement, draw: int) -> tuple[Place, float]:
+    def _reserve(
+        self, job: SimulatedJob, placement: Placement, draw: int
+    ) -> tuple[NodeShare, float]:
         """Take a place and begin to set it up; return it, and when it will be ready."""
         node = self._system.nodes[placement.node]
-        place = Place(job, node, self._system.level(node, placement.level), self._now_s)
+        place = NodeShare(job, node, self._system.level(node, placement.level), self._now_s)
         node.places.append(place)
         pull_s = 0.0
         if self._system.has_image(node, job.task):
@@ -163,15 +165,15 @@ class ReferenceSimulator:
             self._at(job, draw, self._now_s + pull_s)
         return place, self._now_s + pull_s + self._classes[job.task.job_class].cold_start_s
 
-    def _release(self, place: Place, end: int, ready_s: float = never) -> None:
-        """Give a place back and record the stay."""
+    def _release(self, place: NodeShare, end: int, ready_s: float = INFINITY) -> None:
+        """Give a place back and record the allocation."""
         now_s, task = self._now_s, place.job.task
         place.node.places.remove(place)
         place.node.busy_core_s += task.cpu_milli * 1e-3 * (now_s - place.since_s)
-        if self._demand.stays:
+        if self._demand.allocations:
             ready_s = max(ready_s, place.since_s) if ready_s <= now_s else math.nan
             numbers = (task.job, place.node.number, place.level, task.cpu_milli)
-            self._stays.append((*numbers, place.since_s, ready_s, now_s, end))
+            self._allocations.append((*numbers, place.since_s, ready_s, now_s, end))
 
     # Jobs
 
@@ -190,7 +192,7 @@ class ReferenceSimulator:
             else:
                 at += 1
 
-    def _placement(self, job: Job) -> Placement | None:
+    def _placement(self, job: SimulatedJob) -> Placement | None:
         nodes = self._system.with_room(job.task)
         if nodes:
             return self._policy.place(job.task, nodes)
@@ -208,11 +210,11 @@ class ReferenceSimulator:
         self._evict(self._jobs[victim.task.job], layout.EVICTED)
         return self._policy.place(job.task, self._system.with_room(job.task))
 
-    def _view(self, job: Job) -> Running:
+    def _view(self, job: SimulatedJob) -> RunningTask:
         assert job.here
-        return Running(job.task, job.here.node.number, job.here.level, job.begun_s)
+        return RunningTask(job.task, job.here.node.number, job.here.level, job.begun_s)
 
-    def _start(self, job: Job, placement: Placement) -> None:
+    def _start(self, job: SimulatedJob, placement: Placement) -> None:
         job.times = {}
         job.here, job.ready_s = self._reserve(job, placement, layout.DRAW)
         job.begun_s, job.since_s = self._now_s, job.ready_s
@@ -220,10 +222,10 @@ class ReferenceSimulator:
         job.set_up_s += job.ready_s - self._now_s
         self._running[job.task.job] = job
         name = self._classes[job.task.job_class].name
-        self._at(job, layout.SPRINT, self._now_s + self._timeout_s.get(name, never))
+        self._at(job, layout.SPRINT, self._now_s + self._timeout_s.get(name, INFINITY))
         self._at(job, layout.FINISH, job.ready_s + job.left_s / self._system.speed(job))
 
-    def _leave(self, job: Job, end: int) -> None:
+    def _leave(self, job: SimulatedJob, end: int) -> None:
         assert job.here
         self._forsake(job)
         self._release(job.here, end, job.ready_s)
@@ -232,11 +234,11 @@ class ReferenceSimulator:
         self._end_sprint(job)
         del self._running[job.task.job]
 
-    def _forsake(self, job: Job) -> None:
+    def _forsake(self, job: SimulatedJob) -> None:
         if job.there:
             self._release(job.there, layout.MIGRATED)
             job.there = None
-            job.times[layout.DRAW_THERE] = job.times[layout.SWITCH] = never
+            job.times[layout.DRAW_THERE] = job.times[layout.SWITCH] = INFINITY
 
     def _own_event(self) -> bool:
         """Take the event at the top of the heap; return whether it freed something."""
@@ -258,7 +260,7 @@ class ReferenceSimulator:
             place.drawing = True
         return kind in (layout.FINISH, layout.SWITCH)
 
-    def _finish(self, job: Job) -> None:
+    def _finish(self, job: SimulatedJob) -> None:
         self._leave(job, layout.FINISHED)
         assert job.here
         task, now_s = job.task, self._now_s
@@ -273,7 +275,7 @@ class ReferenceSimulator:
         )
         del self._jobs[task.job]
 
-    def _evict(self, job: Job, end: int) -> None:
+    def _evict(self, job: SimulatedJob, end: int) -> None:
         spent_s = self._now_s - job.begun_s
         self._advance(job)
         self._leave(job, end)
@@ -301,19 +303,19 @@ class ReferenceSimulator:
 
     # Levels and sprints
 
-    def _change_level(self, job: Job, level: int) -> None:
+    def _change_level(self, job: SimulatedJob, level: int) -> None:
         self._advance(job)
         assert job.here
         old = job.here
         self._release(old, layout.LEVEL, job.ready_s)
-        job.here = Place(job, old.node, level, self._now_s, old.drawing)
+        job.here = NodeShare(job, old.node, level, self._now_s, old.drawing)
         old.node.places.append(job.here)
         self._at(job, layout.FINISH, job.since_s + job.left_s / self._system.speed(job))
 
-    def _sprinters(self) -> list[Job]:
+    def _sprinters(self) -> list[SimulatedJob]:
         return [job for job in self._running.values() if job.sprinting]
 
-    def _sprint(self, job: Job) -> None:
+    def _sprint(self, job: SimulatedJob) -> None:
         assert job.here
         self._budget.settle(self._now_s, len(self._sprinters()))
         level = self._system.level(job.here.node, self._sprint_level)
@@ -322,7 +324,7 @@ class ReferenceSimulator:
             job.sprinting = True
         self._budget.foresee_empty(self._now_s, len(self._sprinters()))
 
-    def _end_sprint(self, job: Job) -> None:
+    def _end_sprint(self, job: SimulatedJob) -> None:
         if job.sprinting:
             assert job.here
             self._budget.settle(self._now_s, len(self._sprinters()))
@@ -359,24 +361,24 @@ class ReferenceSimulator:
             elif level != job.here.level:
                 self._change_level(job, level)
 
-    def _move(self, job: Job, placement: Placement) -> None:
+    def _move(self, job: SimulatedJob, placement: Placement) -> None:
         if self._policy.free_migration:
             node = self._system.nodes[placement.node]
             level = self._system.level(node, placement.level)
-            job.there = Place(job, node, level, self._now_s, drawing=True)
+            job.there = NodeShare(job, node, level, self._now_s, drawing=True)
             node.places.append(job.there)
             self._switch(job, 0.0)
             return
         job.there, ready_s = self._reserve(job, placement, layout.DRAW_THERE)
         self._at(job, layout.SWITCH, ready_s)
 
-    def _switch(self, job: Job, pause_s: float) -> None:
+    def _switch(self, job: SimulatedJob, pause_s: float) -> None:
         assert job.here and job.there
         self._advance(job)
         self._end_sprint(job)
         self._release(job.here, layout.MIGRATED, job.ready_s)
         job.here, job.there = job.there, None
-        job.times[layout.DRAW_THERE] = job.times[layout.SWITCH] = never
+        job.times[layout.DRAW_THERE] = job.times[layout.SWITCH] = INFINITY
         job.migrations += 1
         if pause_s > 0:
             job.here.drawing = False
@@ -388,10 +390,10 @@ class ReferenceSimulator:
     # Output
 
     def _batch(self) -> Batch:
-        rows, stays = (
+        rows, allocations = (
             np.array(self._rows, layout.FINISHED_ROW),
-            np.array(self._stays, layout.STAY_ROW),
+            np.array(self._allocations, layout.ALLOCATION_ROW),
         )
-        batch = Batch(rows, stays, self._load)
-        self._rows, self._stays, self._load = [], [], []
+        batch = Batch(rows, allocations, self._load)
+        self._rows, self._allocations, self._load = [], [], []
         return batch

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from trimtab.policies.base import NodeState, Task
+from trimtab.policies.base import NodeState, PendingTask
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batches import LoadRow, load_row
 from trimtab.simulation.kernel.model import class_tables
@@ -17,7 +17,7 @@ class SimulatedNode:
 
     number: int
     kind: int
-    places: list["Place"] = field(default_factory=list)
+    places: list["NodeShare"] = field(default_factory=list)
     images: set[int] = field(default_factory=set)
     up: bool = True
     down_since_s: float = 0.0
@@ -27,10 +27,10 @@ class SimulatedNode:
 
 
 @dataclass(eq=False)
-class Place:
+class NodeShare:
     """A job's share of a node since `since_s` at one level; `drawing`: it takes power."""
 
-    job: "Job"
+    job: "SimulatedJob"
     node: SimulatedNode
     level: int
     since_s: float
@@ -38,17 +38,17 @@ class Place:
 
 
 @dataclass(eq=False)
-class Job:
+class SimulatedJob:
     """A job in the system. `times` are its own events to come, by kind."""
 
-    task: Task
+    task: PendingTask
     arrival_s: float
     work_s: float
     dropped: int
     left_s: float
     times: dict[int, float] = field(default_factory=dict)
-    here: Place | None = None
-    there: Place | None = None
+    here: NodeShare | None = None
+    there: NodeShare | None = None
     first_s: float | None = None
     begun_s: float = 0.0
     since_s: float = 0.0
@@ -73,7 +73,7 @@ class System:
             SimulatedNode(*pair) for pair in enumerate(arrivals.cluster.type_of_node.tolist())
         ]
 
-    def powers(self, node: SimulatedNode) -> list[tuple[Place, float]]:
+    def powers(self, node: SimulatedNode) -> list[tuple[NodeShare, float]]:
         """Return the active power of each place on a node that draws some."""
         drawing = [place for place in node.places if place.drawing]
         node_type = self.types[node.kind]
@@ -100,14 +100,14 @@ class System:
     def load(self, now_s: float, pending: int, running: int) -> LoadRow:
         """Return a sample of the load."""
         up = np.array([node.up for node in self.nodes])
-        states = [self.state(node, Task(0, 0, 0, 0, 0, 0)) for node in self.nodes]
+        states = [self.state(node, PendingTask(0, 0, 0, 0, 0, 0)) for node in self.nodes]
         cpu = [1 - state.free_cpu_milli / state.cpu_milli for state in states]
         memory = [1 - state.free_memory_bytes / state.memory_bytes for state in states]
         power_w = sum(self.types[node.kind].idle_w for node in self.nodes if node.up)
         power_w += sum(watts for node in self.nodes for _, watts in self.powers(node))
         return load_row(now_s, pending, running, up, np.array(cpu), np.array(memory), power_w)
 
-    def has_more_than(self, tasks: Sequence[Task]) -> bool:
+    def has_more_than(self, tasks: Sequence[PendingTask]) -> bool:
         """Return whether more is free on the nodes together than `tasks` ask for together."""
         free = [self.free(node) for node in self.nodes if node.up]
         more_cpu = sum(one[0] for one in free) > sum(task.cpu_milli for task in tasks)
@@ -115,13 +115,15 @@ class System:
         more_memory = sum(one[2] for one in free) > sum(task.memory_bytes for task in tasks)
         return more_cpu and enough_gpu and more_memory
 
-    def speed(self, job: Job) -> float:
+    def speed(self, job: SimulatedJob) -> float:
         """Return the work that a running job does in a second."""
         assert job.here
         here = job.here
         return float(self.paces[job.task.job_class, here.node.kind, here.level]["speed"])
 
-    def free(self, node: SimulatedNode, without: Job | None = None) -> tuple[int, int, int]:
+    def free(
+        self, node: SimulatedNode, without: SimulatedJob | None = None
+    ) -> tuple[int, int, int]:
         """Return the CPU, GPU and memory that are free, what `without` holds counted as free."""
         node_type = self.types[node.kind]
         tasks = [place.job.task for place in node.places if place.job is not without]
@@ -131,7 +133,9 @@ class System:
             node_type.memory_bytes - sum(task.memory_bytes for task in tasks),
         )
 
-    def state(self, node: SimulatedNode, task: Task, without: Job | None = None) -> NodeState:
+    def state(
+        self, node: SimulatedNode, task: PendingTask, without: SimulatedJob | None = None
+    ) -> NodeState:
         """Return a node as a policy sees it when it is asked about `task`."""
         node_type = self.types[node.kind]
         return NodeState(
@@ -143,7 +147,7 @@ class System:
             has_image=self.has_image(node, task),
         )
 
-    def with_room(self, task: Task, without: Job | None = None) -> list[NodeState]:
+    def with_room(self, task: PendingTask, without: SimulatedJob | None = None) -> list[NodeState]:
         """Return the nodes with room; that of `without` as if it had left."""
         own = without.here.node if without and without.here else None
         states = [
@@ -153,11 +157,11 @@ class System:
         ]
         return [state for state in states if self.takes(state, task)]
 
-    def takes(self, state: NodeState, task: Task) -> bool:
+    def takes(self, state: NodeState, task: PendingTask) -> bool:
         """Return whether a task may run on a node, and has room there."""
         return bool(self.sites[task.job_class, state.node_type]["runs"]) and state.has_room(task)
 
-    def has_image(self, node: SimulatedNode, task: Task) -> bool:
+    def has_image(self, node: SimulatedNode, task: PendingTask) -> bool:
         """Return whether a node holds the image of the task's class."""
         pull_s = self.sites[task.job_class, node.kind]["pull_s"]
         return bool(pull_s == 0) or task.job_class in node.images

@@ -13,7 +13,7 @@ import numpy as np
 
 from trimtab.config.groups.trace import JobClassConfig
 from trimtab.errors import UserError
-from trimtab.files import whole_file
+from trimtab.files import atomic_write
 from trimtab.spark.program import SparkProgram
 from trimtab.spark.programs.triangles import TriangleCount, partition_edges
 from trimtab.spark.programs.word_popularity import WordPopularity
@@ -71,7 +71,7 @@ def write_rows(path: Path, rows: Iterator[str], size_bytes: int) -> None:
     Raises UserError when there are none.
     """
     seen: list[str] = []
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write('<?xml version="1.0" encoding="utf-8"?>\n<posts>\n')
         written_bytes = 0
         again = chain.from_iterable(repeat(seen)) if size_bytes else ()
@@ -140,7 +140,7 @@ def write_web_graph(
             else:
                 linked.add(int(random.integers(node)))
         targets.append(sorted(linked))
-    with whole_file(path) as temporary, temporary.open("w") as file:
+    with atomic_write(path) as temporary, temporary.open("w") as file:
         file.write("# Directed graph: synthetic, the copying model\n# FromNodeId\tToNodeId\n")
         for node, linked_to in enumerate(targets):
             file.writelines(f"{node}\t{target}\n" for target in linked_to)

@@ -15,11 +15,11 @@ import pandas as pd
 from trimtab.files import remove_tree
 from trimtab.records.parquet.files import read_table, write_table
 from trimtab.records.tables import INFERENCE
-from trimtab.records.tuning.inference import Measured
+from trimtab.records.tuning.inference import MeasuredInference
 
 ROUNDS = 3  # of all configurations, one after the other: times vary from minute to minute
 # What inference costs with an architecture and a configuration, measured in a folder.
-Measure = Callable[[Mapping[str, Any], Mapping[str, Any], Path], Measured]
+Measure = Callable[[Mapping[str, Any], Mapping[str, Any], Path], MeasuredInference]
 
 
 def measure_alone(told: Path, alone: Path, measure: Measure) -> None:
@@ -51,7 +51,7 @@ def configurations(told: Path) -> pd.DataFrame:
     return known[known["failure"] == ""]
 
 
-def row_of(architecture: str, one: Measured) -> dict[str, Any]:
+def row_of(architecture: str, one: MeasuredInference) -> dict[str, Any]:
     """Return what the table INFERENCE says of a configuration of an architecture, a JSON text."""
     return {
         "architecture": architecture,

@@ -11,8 +11,8 @@ from enum import StrEnum
 
 from trimtab.config.groups.scenario import ScenarioConfig
 from trimtab.queueing.errors import UnstableQueueError
-from trimtab.records.tuning.inference import Emulated, Measured
-from trimtab.tuning.batching import MultiStream, Scenario, Server, ServiceTimes, best_batch
+from trimtab.records.tuning.inference import Emulated, MeasuredInference
+from trimtab.tuning.batching import MultiStream, Scenario, ServerScenario, ServiceTimes, best_batch
 
 Wanted = StrEnum("Wanted", {"TIME": "inference_s", "ENERGY": "inference_j"})
 BATCH_SIZE = "batch_size"
@@ -67,11 +67,11 @@ def scenario_of(config: ScenarioConfig | None) -> Scenario | None:
     if config.samples_per_s is not None:
         return MultiStream(config.samples_per_s)
     assert config.samples is not None and config.period_s is not None
-    return Server(config.samples, config.period_s)
+    return ServerScenario(config.samples, config.period_s)
 
 
 def chosen(
-    measured: Sequence[Measured], wanted: Wanted, scenario: Scenario | None = None
+    measured: Sequence[MeasuredInference], wanted: Wanted, scenario: Scenario | None = None
 ) -> Chosen | None:
     """Return the best of what was measured without a failure, or None where there is none.
 
@@ -101,18 +101,18 @@ def chosen(
     return _as_chosen(fastest, None, tuple(sorted(alike)))
 
 
-def cost(measured: Measured, wanted: Wanted) -> float:
+def cost(measured: MeasuredInference, wanted: Wanted) -> float:
     """Return what is to be least: infinite where the energy is unknown."""
     value = measured.inference_s if wanted == Wanted.TIME else measured.inference_j
     return math.inf if value is None else value
 
 
-def _by_settings(measured: Sequence[Measured]) -> list[dict[int, Measured]]:
+def _by_settings(measured: Sequence[MeasuredInference]) -> list[dict[int, MeasuredInference]]:
     """Return what was measured by its batch size, for each of the other settings apart.
 
     Configurations that differ in what was not set are alike, and the first of them counts.
     """
-    groups: dict[tuple[tuple[str, Setting], ...], dict[int, Measured]] = {}
+    groups: dict[tuple[tuple[str, Setting], ...], dict[int, MeasuredInference]] = {}
     for one in measured:
         beside = tuple(
             (name, value) for name, value in sorted(_in_effect(one).items()) if name != BATCH_SIZE
@@ -121,12 +121,12 @@ def _by_settings(measured: Sequence[Measured]) -> list[dict[int, Measured]]:
     return list(groups.values())
 
 
-def _in_effect(one: Measured) -> dict[str, Setting]:
+def _in_effect(one: MeasuredInference) -> dict[str, Setting]:
     return {name: value for name, value in one.configuration.items() if name not in one.not_set}
 
 
 def _as_chosen(
-    one: Measured, response_s: float | None = None, saturated: tuple[int, ...] = ()
+    one: MeasuredInference, response_s: float | None = None, saturated: tuple[int, ...] = ()
 ) -> Chosen:
     return Chosen(
         _in_effect(one),

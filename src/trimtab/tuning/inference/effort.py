@@ -3,7 +3,7 @@
 import threading
 
 
-class Effort:
+class MeasurementCost:
     """The time and energy of measurements; `stopped` is set where the one that runs is to end.
 
     One thread measures and another one asks.

@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.config.parameter import same
-from trimtab.locks import holding
-from trimtab.records.tuning.inference import KnownArchitecture, KnownInferenceRecord, Measured
+from trimtab.locks import file_lock
+from trimtab.records.tuning.inference import (
+    KnownArchitecture,
+    KnownInferenceRecord,
+    MeasuredInference,
+)
 from trimtab.records.tuning.parts import parts_of
 
 _PATIENCE_S = 60.0
@@ -47,7 +51,7 @@ class KnownInference:
     def __init__(self, path: Path, machine: str, program: str) -> None:
         self.path, self.machine, self.program = path, machine, program
 
-    def of(self, architecture: Mapping[str, Any]) -> list[Measured]:
+    def of(self, architecture: Mapping[str, Any]) -> list[MeasuredInference]:
         """Return what was measured of an architecture, in its order."""
         for one in known_architectures(self.path):
             if self._is(one, architecture):
@@ -60,7 +64,7 @@ class KnownInference:
         key = (self.machine, self.program)
         return [one for one in found if (one.machine, one.program) == key]
 
-    def add(self, architecture: Mapping[str, Any], measured: Measured) -> None:
+    def add(self, architecture: Mapping[str, Any], measured: MeasuredInference) -> None:
         """Keep what was measured, beside what others have written meanwhile.
 
         Of one configuration the later counts.
@@ -110,4 +114,4 @@ def _read(path: Path) -> KnownInferenceRecord:
 
 def _held(path: Path) -> AbstractContextManager[None]:
     lock = path.with_name(f"{path.name}.lock")
-    return holding(lock, f"{path}: held by another process", _PATIENCE_S)
+    return file_lock(lock, f"{path}: held by another process", _PATIENCE_S)

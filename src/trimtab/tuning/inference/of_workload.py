@@ -16,10 +16,10 @@ from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 from trimtab.profiling.meters.machine import machine_meters
 from trimtab.profiling.meters.power_model import HardwareModel
-from trimtab.records.tuning.inference import Emulated, Measured
+from trimtab.records.tuning.inference import Emulated, MeasuredInference
 from trimtab.tuning.batching import QUANTILES
 from trimtab.tuning.inference.choice import Setting, Wanted, scenario_of
-from trimtab.tuning.inference.effort import Effort
+from trimtab.tuning.inference.effort import MeasurementCost
 from trimtab.tuning.inference.emulation import Device, Emulation, InferenceConfiguration
 from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.plan import InferencePlan
@@ -27,7 +27,7 @@ from trimtab.tuning.inference.server import InferenceServer
 from trimtab.tuning.inference.serving import Served, served
 from trimtab.tuning.narrowed import within_cores
 from trimtab.tuning.score import Failure, Score
-from trimtab.tuning.trials.events import Ended
+from trimtab.tuning.trials.events import TrialEnded
 
 _TAKEN = ("batch_size", "cores", "memory_gib", "frequency_mhz")
 
@@ -70,7 +70,7 @@ def server_of(
     cpus = inference_cpus(len(os.sched_getaffinity(0)), tuning)
     if device is not None:
         cpus = min(cpus, device.hardware.cores)
-    effort = Effort()
+    effort = MeasurementCost()
     return InferenceServer(
         tuning=within_cores(tuning, Kind.INFERENCE, cpus),
         architecture=[name for name in tuning.model if name in workload.parameters],
@@ -89,14 +89,14 @@ def server_of(
 def measured(
     workload: Workload,
     hardware: HardwareModel,
-    effort: Effort,
+    effort: MeasurementCost,
     architecture: Mapping[str, Any],
     configuration: Mapping[str, Setting],
     cpus: Sequence[int],
     folder: Path,
     *,
     device: Device | None = None,
-) -> Measured:
+) -> MeasuredInference:
     """Measure the inference of an architecture under a configuration, on some of `cpus`.
 
     Without `cores` it has all of them, and without `batch_size` the workload's own. A `device` is
@@ -108,7 +108,7 @@ def measured(
     meters = machine_meters(hardware)
     before = meters.read()
 
-    def ended(how: Ended) -> None:
+    def ended(how: TrialEnded) -> None:
         of = {"wall_s": how.wall_s, "cpu_s": how.cpu_s, "resident_byte_s": 0.0}
         share = meters.share(before, meters.read(), **of, cores_usable=asked.cores)
         effort.add(how.wall_s, share.energy_j)
@@ -127,8 +127,8 @@ def measured(
         if isinstance(found, Served):
             found = found.times(emulation.factor)
     if isinstance(found, Failure):
-        return Measured(dict(configuration), failure=found.reason)
-    return Measured(
+        return MeasuredInference(dict(configuration), failure=found.reason)
+    return MeasuredInference(
         configuration=dict(configuration),
         inference_s=found.inference_s,
         inference_j=found.inference_j if math.isfinite(found.inference_j) else None,

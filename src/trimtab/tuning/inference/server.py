@@ -17,26 +17,28 @@ from typing import Any, Self
 
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.files import remove_tree
-from trimtab.records.tuning.inference import Measured
+from trimtab.records.tuning.inference import MeasuredInference
 from trimtab.tuning.batching import Scenario
 from trimtab.tuning.inference.agenda import Agenda
 from trimtab.tuning.inference.choice import Chosen, Setting, Wanted, chosen
-from trimtab.tuning.inference.effort import Effort
+from trimtab.tuning.inference.effort import MeasurementCost
 from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.suggestions import Suggestions
 from trimtab.tuning.samplers import GRID
 from trimtab.tuning.score import Failure
-from trimtab.tuning.space import Space
+from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.study import Study
-from trimtab.tuning.trials.events import Reason
+from trimtab.tuning.trials.events import EndReason
 
 # What inference costs with an architecture and a configuration, measured on CPUs in a folder.
-Measure = Callable[[Mapping[str, Any], Mapping[str, Setting], Sequence[int], Path], Measured]
+Measure = Callable[
+    [Mapping[str, Any], Mapping[str, Setting], Sequence[int], Path], MeasuredInference
+]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class InferenceOutcome:
     """What became of an architecture's inference: the best of `measured` configurations.
 
     `planned` is how many there were to be; `best` is None where none could be measured.
@@ -69,14 +71,14 @@ class InferenceServer:
         folder: Path,
         cpus: int,
         seed: int,
-        effort: Effort,
+        effort: MeasurementCost,
     ) -> None:
         self._tuning, self._names, self._plan = tuning, architecture, plan
         self._wanted, self._scenario = wanted, scenario
         self._known, self._measure = known, measure
         self._folder, self._cpus, self._seed = folder, cpus, seed
         self._effort = effort
-        self._space = Space(tuning, [Kind.INFERENCE])
+        self._space = SearchSpace(tuning, [Kind.INFERENCE])
         countable = self._space.is_countable
         listed = islice(self._space.listed({}), plan.configurations + 1) if countable else ()
         count = len(list(listed))
@@ -156,11 +158,11 @@ class InferenceServer:
             return Failure(f"inference: {measured[-1].failure}")
         return best.metrics
 
-    def outcome(self, complete: Mapping[str, Any]) -> Outcome:
+    def outcome(self, complete: Mapping[str, Any]) -> InferenceOutcome:
         """Return what is known of the inference of a configuration's architecture."""
         with self._changed:
             measured = self._architectures[self._key_of(complete)].measured
-            return Outcome(
+            return InferenceOutcome(
                 self.architecture_of(complete),
                 chosen(measured, self._wanted, self._scenario),
                 len(measured),
@@ -181,7 +183,7 @@ class InferenceServer:
             self._architectures[key] = _Architecture(architecture, folder, known, self.planned)
         return key
 
-    def _is_asked_for(self, measured: Measured) -> bool:
+    def _is_asked_for(self, measured: MeasuredInference) -> bool:
         """Whether a known configuration is one of this search's space."""
         values = {f"{Kind.INFERENCE}.{name}": v for name, v in measured.configuration.items()}
         complete = self._tuning.completed(values)
@@ -218,7 +220,7 @@ class InferenceServer:
         with self._changed:
             one.measured.append(measured)
             # What hangs would hang again, for as long each time.
-            hangs = measured.failure.startswith(Reason.TIMED_OUT)
+            hangs = measured.failure.startswith(EndReason.TIMED_OUT)
             one.is_complete = hangs or len(one.measured) >= self.planned
             self._changed.notify_all()
 
@@ -235,7 +237,11 @@ class _Architecture:
     """What is known of the inference of one architecture, in this search."""
 
     def __init__(
-        self, parameters: Mapping[str, Any], folder: Path, measured: list[Measured], planned: int
+        self,
+        parameters: Mapping[str, Any],
+        folder: Path,
+        measured: list[MeasuredInference],
+        planned: int,
     ) -> None:
         self.parameters, self.folder, self.measured = parameters, folder, measured
         self.is_complete = len(measured) >= planned

@@ -20,7 +20,7 @@ from trimtab.profiling.meters.machine import MachineMeters, machine_meters
 from trimtab.profiling.meters.power_model import HardwareModel, modelled_energy_j
 from trimtab.tuning.inference.emulation import InferenceConfiguration, settings_of
 from trimtab.tuning.score import Failure
-from trimtab.tuning.trials.events import Ended, EpochEnd, Event, Reason
+from trimtab.tuning.trials.events import EndReason, EpochEnd, Event, TrialEnded
 from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.protocol import BrokenProtocolError
 from trimtab.tuning.trials.settings import SystemSettings
@@ -72,7 +72,7 @@ def served(
     is_this_machine: bool = True,
     timeout_s: float = TIMEOUT_S,
     stopped: threading.Event | None = None,
-    on_end: Callable[[Ended], None] = lambda ended: None,
+    on_end: Callable[[TrialEnded], None] = lambda ended: None,
 ) -> Served | Failure:
     """Run `workload`, with `parameters` of the model, until enough batches are timed.
 
@@ -87,14 +87,14 @@ def served(
     settings = settings_of(configuration, cpus=cpus)
     meters = machine_meters(hardware) if is_this_machine else None
     given = {**parameters, "batch_size": configuration.batch_size}
-    rounds, broken = Rounds(), ""
+    rounds, broken = InferenceRounds(), ""
     with TrialProcess.start(workload, given, folder, settings, timeout_s=timeout_s) as process:
         energy = _Energy(hardware, meters, cpu_share)
         while isinstance(event := _next(process, stopped), EpochEnd):
             try:
                 counted = rounds.add(event)
             except BrokenProtocolError as error:
-                broken = f"{Reason.BROKEN_PROTOCOL}: {error}"
+                broken = f"{EndReason.BROKEN_PROTOCOL}: {error}"
                 process.kill()
                 continue
             energy.add(event, counted)
@@ -138,7 +138,7 @@ def _next(process: TrialProcess, stopped: threading.Event | None) -> Event:
     return event
 
 
-class Rounds:
+class InferenceRounds:
     """The batches that were reported, without those of the warm-up."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from trimtab.config.groups.tuning import Kind
-from trimtab.records.tuning.inference import Measured
+from trimtab.records.tuning.inference import MeasuredInference
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.inference.choice import Setting, Wanted, cost
 from trimtab.tuning.score import Failure
@@ -21,7 +21,7 @@ class Suggestions:
         self._told = 0
         self._asked: dict[tuple[tuple[str, Setting], ...], int] = {}
 
-    def next(self, measured: Sequence[Measured]) -> dict[str, Setting] | None:
+    def next(self, measured: Sequence[MeasuredInference]) -> dict[str, Setting] | None:
         """Return what to measure next, or None where all that is suggested was measured."""
         for one in measured[self._told :]:
             self._tell(one)
@@ -40,14 +40,14 @@ class Suggestions:
             self._study.tell(number, _BUDGET, scores[identity])
         return None
 
-    def _tell(self, one: Measured) -> None:
+    def _tell(self, one: MeasuredInference) -> None:
         number = self._asked.pop(_identity(one.configuration), None)
         if number is None:
             fixed = {f"{Kind.INFERENCE}.{name}": v for name, v in one.configuration.items()}
             number, _ = self._study.ask_within(fixed)
         self._study.tell(number, _BUDGET, self._score(one))
 
-    def _score(self, one: Measured) -> float | Failure:
+    def _score(self, one: MeasuredInference) -> float | Failure:
         return Failure(one.failure) if one.failure else -cost(one, self._wanted)
 
 

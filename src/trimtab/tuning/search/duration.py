@@ -6,7 +6,7 @@ from trimtab.config.stages import TuneStage
 from trimtab.errors import UserError
 from trimtab.tuning.inference.alone import ROUNDS, configurations
 from trimtab.tuning.inference.serving import TIMEOUT_S
-from trimtab.tuning.tuners.base import Facts, Tuner
+from trimtab.tuning.tuners.base import Tuner, TunerInputs
 from trimtab.tuning.tuners.registry import build_tuner
 
 
@@ -19,7 +19,7 @@ def longest_s(stage: TuneStage) -> float:
     """
     if stage.workload.tuning is None:
         raise UserError(f"workload {stage.workload.name}: tuning: expected what is to be tuned")
-    facts = Facts(
+    facts = TunerInputs(
         tuning=stage.workload.tuning,
         cpus=stage.hardware.cores,
         machine=stage.hardware.name,

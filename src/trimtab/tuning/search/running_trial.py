@@ -9,22 +9,22 @@ from trimtab.profiling.meters.base import EnergySource
 from trimtab.profiling.meters.machine import MeterReadings
 from trimtab.tuning.plan import Plan, RungResult
 from trimtab.tuning.score import Failure, Metrics, metric_of
-from trimtab.tuning.sharing.work import Assigned
+from trimtab.tuning.sharing.trial_queue import TrialLease
 from trimtab.tuning.system.spending import SharedMeters, Spent, Taken
-from trimtab.tuning.system.steering import Settings, Steering
-from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
+from trimtab.tuning.system.system_tuner import Settings, SystemTuner
+from trimtab.tuning.trials.events import EndReason, EpochEnd, TrialEnded
 from trimtab.tuning.trials.process import TrialProcess
 
 
 @dataclass(eq=False)
-class RunningTrial(Assigned):
+class RunningTrial(TrialLease):
     """A trial that has a process, on this rung since `began_s` of the search.
 
     `taken` is what all its processes there took, `before` what those before this one did. It has a
     `result` when it was judged, which may be while its program still ends.
     """
 
-    steering: Steering
+    steering: SystemTuner
     process: TrialProcess
     settings: Settings
     cpus: tuple[int, ...]
@@ -59,7 +59,7 @@ class RunningTrial(Assigned):
         self._core_s += epoch.wall_s * cores
         return energy_j
 
-    def has_taken(self, ended: Ended, meters: SharedMeters, now: MeterReadings) -> None:
+    def has_taken(self, ended: TrialEnded, meters: SharedMeters, now: MeterReadings) -> None:
         """Count what the process took, as far as `ended` says: also what led to no epoch's end."""
         cores = self._core_s / self._epochs_s if self._epochs_s else len(self.cpus)
         energy_j = meters.energy_j(
@@ -69,12 +69,12 @@ class RunningTrial(Assigned):
         self.taken = self.before.and_also(Taken(ended.wall_s, ended.cpu_s, energy_j, work_epochs))
 
 
-def why_failed(one: RunningTrial, ended: Ended) -> str:
+def why_failed(one: RunningTrial, ended: TrialEnded) -> str:
     """Return why a trial whose training has ended has no score; empty where it can be judged.
 
     One whose program ended well before its budget, as it stops early by itself, can.
     """
-    if ended.reason.is_failure or ended.reason == Reason.KILLED:
+    if ended.reason.is_failure or ended.reason == EndReason.KILLED:
         return ended.failure
     if not one.metrics:
         return (
@@ -87,7 +87,7 @@ def why_failed(one: RunningTrial, ended: Ended) -> str:
 def result_of(
     plan: Plan,
     one: RunningTrial,
-    ended: Ended,
+    ended: TrialEnded,
     beside: Metrics,
     energy_source: EnergySource,
     ended_s: float,

@@ -19,18 +19,24 @@ from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.machine import machine_meters
 from trimtab.tuning.plan import Plan, RungResult, row_of
 from trimtab.tuning.score import Metrics
-from trimtab.tuning.search.answer import Answer
 from trimtab.tuning.search.clock import KEPT_EVERY_S, SearchClock
-from trimtab.tuning.search.companion import Alone, Companion
-from trimtab.tuning.search.lending import Lending
+from trimtab.tuning.search.cpu_lease import CpuLease
+from trimtab.tuning.search.future import Future
 from trimtab.tuning.search.running_trial import RunningTrial, result_of, why_failed
+from trimtab.tuning.search.side_task import NoSideTask, SideTask
 from trimtab.tuning.sharing.claims import Claims, FileLocks, Locks
-from trimtab.tuning.sharing.work import Assigned, Work
+from trimtab.tuning.sharing.trial_queue import TrialLease, TrialQueue
 from trimtab.tuning.study import Study
-from trimtab.tuning.system.pool import Demand, Pool
+from trimtab.tuning.system.pool import Pool, ResourceDemand
 from trimtab.tuning.system.spending import SharedMeters, Spent, Taken, rates_of
-from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings, Steerer, Steering
-from trimtab.tuning.trials.events import Answered, Ended, EpochEnd, Event, Reason
+from trimtab.tuning.system.system_tuner import (
+    MeasuredEpoch,
+    ResourceView,
+    Settings,
+    SystemTuner,
+    SystemTunerFactory,
+)
+from trimtab.tuning.trials.events import Answered, EndReason, EpochEnd, Event, TrialEnded
 from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.running import kill_left_over
 from trimtab.tuning.trials.settings import SystemSettings
@@ -58,10 +64,10 @@ class Search:
         self,
         plan: Plan,
         study: Study,
-        steerer: Steerer,
+        steerer: SystemTunerFactory,
         folder: Path,
         on_result: Callable[[RungResult], None] = lambda result: None,
-        companion: Companion = Alone(),  # noqa: B008 - it has no state
+        companion: SideTask = NoSideTask(),  # noqa: B008 - it has no state
         began_s: float = 0.0,
         on_ended: Callable[[RungResult], None] = lambda result: None,
         locks: Locks | None = None,
@@ -70,18 +76,18 @@ class Search:
         self._plan, self._steerer = plan, steerer
         self._folder, self._on_result = folder, on_result
         self._clock = SearchClock(folder / f"clock{plan.machine.suffix}.json", began_s)
-        self._steered: dict[int, Steering] = {}
+        self._steered: dict[int, SystemTuner] = {}
         self._claims = Claims(locks or FileLocks(folder))
-        self._work = Work(plan, study, self._claims)
+        self._work = TrialQueue(plan, study, self._claims)
         self._look_at = 0.0  # of time.monotonic
         gpus = Gpus({**os.environ, **plan.workload.env})
         of_machine = gpus.uuids if plan.gpus is None else plan.gpus
         self._pool = Pool(plan.cpus, plan.memory_gib, of_machine)
-        self._lending = Lending(companion, self._pool)
+        self._lending = CpuLease(companion, self._pool)
         self._meters = SharedMeters(machine_meters(plan.hardware, gpus))
         self._running: list[RunningTrial] = []
         self._ending: list[RunningTrial] = []  # whose programs were told to stop
-        self._awaiting: dict[Answer[Metrics], tuple[RunningTrial, Ended]] = {}
+        self._awaiting: dict[Future[Metrics], tuple[RunningTrial, TrialEnded]] = {}
         self._lost: dict[int, tuple[float, Taken]] = {}  # began, taken: by earlier processes
 
     def run(self) -> None:
@@ -119,13 +125,13 @@ class Search:
             elif of in self._lending.work:
                 self._look_at = 0.0
                 self._lending.end()
-            elif isinstance(of, Answer):
+            elif isinstance(of, Future):
                 self._judge(*self._awaiting.pop(of), of.take())
 
     def _happened(self, one: RunningTrial, event: Event | Answered) -> None:
         if isinstance(event, EpochEnd):
             self._epoch_ended(one, event)
-        elif isinstance(event, Ended):
+        elif isinstance(event, TrialEnded):
             self._process_ended(one, event)
 
     def _start_what_can(self) -> bool:
@@ -142,7 +148,7 @@ class Search:
     def _looks(self) -> bool:
         return time.monotonic() >= self._look_at
 
-    def _started(self, one: Assigned, settings: Settings | None = None) -> bool:
+    def _started(self, one: TrialLease, settings: Settings | None = None) -> bool:
         """Start a trial, if what it needs is free."""
         plan = self._plan
         complete = plan.tuning.completed(one.configuration)
@@ -221,7 +227,7 @@ class Search:
         else:
             one.process.answer(self._system_settings(one.trial, settings, one.cpus))
 
-    def _process_ended(self, one: RunningTrial, ended: Ended) -> None:
+    def _process_ended(self, one: RunningTrial, ended: TrialEnded) -> None:
         one.has_taken(ended, self._meters, self._meters.read(len(self._running)))
         one.has_ended, self._look_at = True, 0.0
         one.steering.ended()
@@ -230,9 +236,9 @@ class Search:
             self._ending.remove(one)
             return self._tell_end(one)
         self._running.remove(one)
-        no_memory = ended.reason == Reason.OUT_OF_MEMORY and one.steering.ran_out_of_memory()
-        if no_memory or (one.starts_again and ended.reason == Reason.STOPPED):
-            again = Assigned(
+        no_memory = ended.reason == EndReason.OUT_OF_MEMORY and one.steering.ran_out_of_memory()
+        if no_memory or (one.starts_again and ended.reason == EndReason.STOPPED):
+            again = TrialLease(
                 one.job, one.trial, one.configuration, one.budget, continues=True, was_begun=False
             )
             self._lost[one.trial] = one.began_s, one.taken
@@ -241,7 +247,7 @@ class Search:
             return
         self._trained(one, ended)
 
-    def _trained(self, one: RunningTrial, ended: Ended) -> None:
+    def _trained(self, one: RunningTrial, ended: TrialEnded) -> None:
         """Have a trial judged, when its companion knows what it has to; nobody else waits."""
         if why_failed(one, ended):
             self._companion.dropped(one.trial)
@@ -249,10 +255,10 @@ class Search:
         elif self._companion.is_known(one.trial):
             self._judge(one, ended, self._companion.metrics(one.trial))
         else:
-            answer = Answer(partial(self._companion.metrics, one.trial))
+            answer = Future(partial(self._companion.metrics, one.trial))
             self._awaiting[answer] = one, ended
 
-    def _judge(self, one: RunningTrial, ended: Ended, beside: Metrics) -> None:
+    def _judge(self, one: RunningTrial, ended: TrialEnded, beside: Metrics) -> None:
         best = one.steering.best(self._pool.machine)
         source = self._meters.meters.source
         one.result = result_of(self._plan, one, ended, beside, source, self._clock.now_s(), best)
@@ -268,13 +274,13 @@ class Search:
             self._work.leave(one.trial)
             self._on_ended(replace(one.result, **vars(one.taken)))
 
-    def _outlook(self, trial: int, *, starts: bool = False) -> Outlook:
+    def _outlook(self, trial: int, *, starts: bool = False) -> ResourceView:
         # Of what waits each machine is going to have its part.
         waiting = len(self._running) + starts + -(-self._work.waiting // self._plan.machine.count)
-        return Outlook(max(1, waiting), self._pool.room(trial), self._pool.machine, starts)
+        return ResourceView(max(1, waiting), self._pool.room(trial), self._pool.machine, starts)
 
-    def _demand(self, settings: Settings) -> Demand:
-        return Demand.of(settings, max(1, self._plan.cpus_of_trials // self._plan.workers))
+    def _demand(self, settings: Settings) -> ResourceDemand:
+        return ResourceDemand.of(settings, max(1, self._plan.cpus_of_trials // self._plan.workers))
 
     def _system_settings(
         self, trial: int, settings: Settings, cpus: tuple[int, ...]

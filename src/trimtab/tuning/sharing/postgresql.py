@@ -93,7 +93,7 @@ class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not
                 self._connection.execute(_ADD, (self._name, number, json.dumps(record)))
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Be the only one that adds while the block runs."""
         with self._telling(), self._locked(f"{self._name} turn"):
             yield

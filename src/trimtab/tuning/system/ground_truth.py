@@ -26,8 +26,8 @@ from threadpoolctl import threadpool_limits
 
 from trimtab.config.validate import nearest
 from trimtab.errors import UserError
-from trimtab.records.tuning.ground_truth import Cost, KnownJob, Profile
-from trimtab.tuning.system.steering import Settings
+from trimtab.records.tuning.ground_truth import EventProfile, KnownJob, RelativeCost
+from trimtab.tuning.system.system_tuner import Settings
 
 PUBLISHED_CLUSTERS = 2
 _MOST_CLUSTERS = 8
@@ -45,17 +45,17 @@ def key_of(settings: Settings) -> Key:
 
 
 @dataclass
-class Job:
+class GroundTruthJob:
     """What is known of a job, which grows: see the record."""
 
     machine: str
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    profiles: dict[Key, Profile] = field(default_factory=dict)
-    costs: dict[Key, Cost] = field(default_factory=dict)
+    profiles: dict[Key, EventProfile] = field(default_factory=dict)
+    costs: dict[Key, RelativeCost] = field(default_factory=dict)
     probing: set[Key] = field(default_factory=set)  # by trials that run
 
     @classmethod
-    def known(cls, record: KnownJob) -> "Job":
+    def known(cls, record: KnownJob) -> "GroundTruthJob":
         """Return the job of a record."""
         profiles = {key_of(one.settings): one for one in record.profiles}
         costs = {key_of(one.settings): one for one in record.costs}
@@ -77,7 +77,7 @@ class Match:
     that count as alike there.
     """
 
-    job: Job
+    job: GroundTruthJob
     distance: float
     radius: float
     furthest: float
@@ -107,7 +107,7 @@ class GroundTruth:
         tolerance: float = 2.0,
     ) -> None:
         self.machine, self.clusters, self.tolerance = machine, clusters, tolerance
-        self.jobs = [Job.known(job) for job in jobs if job.machine == machine]
+        self.jobs = [GroundTruthJob.known(job) for job in jobs if job.machine == machine]
         self._clusterer = _clusterer(clusterer)
 
     def match(self, counts: Mapping[str, float], settings: Settings) -> Match | None:
@@ -142,9 +142,9 @@ class GroundTruth:
         furthest = float(each.max()) / self.tolerance
         return Match(alike[nearest_one], _distance(new, centres[label]), radius, furthest)
 
-    def new_job(self) -> Job:
+    def new_job(self) -> GroundTruthJob:
         """Return a job of which nothing is known yet, and keep it."""
-        self.jobs.append(Job(self.machine))
+        self.jobs.append(GroundTruthJob(self.machine))
         return self.jobs[-1]
 
     def _labels(self, rows: FloatArray) -> FloatArray:

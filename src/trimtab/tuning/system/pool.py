@@ -13,7 +13,7 @@ _One = TypeVar("_One")  # a CPU or a GPU
 
 
 @dataclass(frozen=True)
-class Demand:
+class ResourceDemand:
     """What a trial takes, or what there is; of what its settings do not name it takes none."""
 
     cores: int
@@ -21,7 +21,7 @@ class Demand:
     gpus: int = 0
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], cores: int) -> "Demand":
+    def of(cls, settings: Mapping[str, Any], cores: int) -> "ResourceDemand":
         """Return the demand of settings; `cores` are those of a trial that names none."""
         return cls(
             int(settings.get("cores", cores)),
@@ -29,7 +29,7 @@ class Demand:
             int(settings.get("gpus", 0)),
         )
 
-    def fits_in(self, room: "Demand") -> bool:
+    def fits_in(self, room: "ResourceDemand") -> bool:
         """Whether there is as much as this."""
         return (
             self.cores <= room.cores
@@ -37,7 +37,7 @@ class Demand:
             and self.gpus <= room.gpus
         )
 
-    def share_of(self, machine: "Demand") -> float:
+    def share_of(self, machine: "ResourceDemand") -> float:
         """Return the largest share that this is of anything the machine has."""
         shares = (self.cores / machine.cores, self.memory_gib / machine.memory_gib)
         return max(*shares, self.gpus / max(1, machine.gpus))
@@ -47,7 +47,7 @@ class Pool:
     """CPUs and GPUs by their names, and so much memory; holders are trials by their numbers."""
 
     def __init__(self, cpus: Sequence[int], memory_gib: float, gpus: Sequence[str] = ()) -> None:
-        self.machine = Demand(len(cpus), memory_gib, len(gpus))
+        self.machine = ResourceDemand(len(cpus), memory_gib, len(gpus))
         self._cpus, self._gpus = list(cpus), list(gpus)
         self._taken: dict[int, tuple[int, ...]] = {}
         self._taken_gpus: dict[int, tuple[str, ...]] = {}
@@ -58,22 +58,22 @@ class Pool:
         """Whether no CPU is free."""
         return self.room(None).cores == 0
 
-    def room(self, holder: int | None) -> Demand:
+    def room(self, holder: int | None) -> ResourceDemand:
         """Return what `holder` may have: what is free, and what it has."""
         cores = sum(len(cpus) for other, cpus in self._taken.items() if other != holder)
         memory_gib = sum(gib for other, gib in self._memory_gib.items() if other != holder)
         gpus = sum(len(gpus) for other, gpus in self._taken_gpus.items() if other != holder)
-        return Demand(
+        return ResourceDemand(
             self.machine.cores - cores,
             max(0.0, self.machine.memory_gib - memory_gib),
             self.machine.gpus - gpus,
         )
 
-    def fits(self, holder: int, demand: Demand) -> bool:
+    def fits(self, holder: int, demand: ResourceDemand) -> bool:
         """Whether `holder` may have so much. Alone it may have whatever it wants."""
         return not self._taken.keys() - {holder} or demand.fits_in(self.room(holder))
 
-    def take(self, holder: int, demand: Demand) -> tuple[int, ...]:
+    def take(self, holder: int, demand: ResourceDemand) -> tuple[int, ...]:
         """Have `holder`, whom it fits, hold so much and no more; return its CPUs.
 
         It keeps those that it has, as far as it goes on with as many; GPUs likewise.

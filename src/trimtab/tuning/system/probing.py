@@ -29,10 +29,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trimtab.config.groups.objective import Least
-from trimtab.records.tuning.ground_truth import Cost, Profile
-from trimtab.tuning.system.ground_truth import GroundTruth, Job, Key, key_of
-from trimtab.tuning.system.pool import Demand
-from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings
+from trimtab.records.tuning.ground_truth import EventProfile, RelativeCost
+from trimtab.tuning.system.ground_truth import GroundTruth, GroundTruthJob, Key, key_of
+from trimtab.tuning.system.pool import ResourceDemand
+from trimtab.tuning.system.system_tuner import MeasuredEpoch, ResourceView, Settings
 
 _ALIKE = 1.1  # an epoch's time varies by as much from one to the next
 _CPU_MS = "epoch_cpu_ms"  # among the counters: by it large jobs differ from small ones
@@ -50,8 +50,8 @@ class Shared:
     truth: GroundTruth
     least: Least = Least.TIME
     probing_share: float = 0.5
-    on_learnt: Callable[[Job], None] = lambda job: None
-    latest: Job | None = field(default=None)
+    on_learnt: Callable[[GroundTruthJob], None] = lambda job: None
+    latest: GroundTruthJob | None = field(default=None)
     before: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class Shared:
             self.before = frozenset(job.id for job in self.truth.jobs)
 
 
-class SystemTuner:
+class ProbingTuner:
     """Steers one trial. `candidates` are the settings that it may have, the default ones first."""
 
     def __init__(self, candidates: Sequence[Settings], shared: Shared) -> None:
@@ -67,11 +67,11 @@ class SystemTuner:
             raise ValueError("no settings to probe; expected the default ones at least")
         self._candidates, self._shared = candidates, shared
         self._settings = self._default = candidates[0]
-        self._job: Job | None = None
+        self._job: GroundTruthJob | None = None
         self._unit: tuple[float, float | None] | None = None  # of the job's costs: s and J
         self._epochs = self._probed = 0
         self._is_known = False
-        self._probes: tuple[Job, Key] | None = None  # under way
+        self._probes: tuple[GroundTruthJob, Key] | None = None  # under way
         self._never_set: frozenset[str] = frozenset()  # not even the default: no matter which
 
     @property
@@ -79,7 +79,7 @@ class SystemTuner:
         """How many of the epochs were probes, and whether the trial's job was known before."""
         return {"epochs_probed": self._probed, "known": int(self._is_known)}
 
-    def settings_for(self, outlook: Outlook) -> Settings:
+    def settings_for(self, outlook: ResourceView) -> Settings:
         """Return what the next epoch runs under: a probe, or the best of what is known."""
         job = self._job or self._shared.latest
         probe = None if outlook.starts or job is None else self._probe(job, outlook)
@@ -90,10 +90,10 @@ class SystemTuner:
         self._settings = probe or self._best(job, outlook)
         return self._settings
 
-    def best(self, machine: Demand) -> Settings:
+    def best(self, machine: ResourceDemand) -> Settings:
         """Return the best settings for a trial that is alone on the machine."""
         job = self._job or self._shared.latest
-        return self._best(job, Outlook(1, machine, machine, starts=True))
+        return self._best(job, ResourceView(1, machine, machine, starts=True))
 
     def epoch_ended(self, epoch: MeasuredEpoch) -> None:
         """Take in what the epoch under the settings took; others know it from here on."""
@@ -127,7 +127,7 @@ class SystemTuner:
             job.probing.discard(key)
             self._probes = None
 
-    def _probe(self, job: Job, outlook: Outlook) -> Settings | None:
+    def _probe(self, job: GroundTruthJob, outlook: ResourceView) -> Settings | None:
         """Return what no trial has probed or is probing, near the best; the default ones last."""
         too_many = self._probed + 1 > self._shared.probing_share * (self._epochs + 1)
         if too_many or self._unit is None:
@@ -144,7 +144,7 @@ class SystemTuner:
                 return settings
         return None
 
-    def _best(self, job: Job | None, outlook: Outlook) -> Settings:
+    def _best(self, job: GroundTruthJob | None, outlook: ResourceView) -> Settings:
         """Return the best settings whose cost is known, or the trial's share where none is."""
         costs = {} if job is None else job.costs
         known = [one for one in self._candidates if key_of(one) in costs]
@@ -162,7 +162,7 @@ class SystemTuner:
         near = [one for one in fitting or known if priced[key_of(one)] <= _ALIKE * least]
         return min(near, key=lambda one: _demand(one, outlook).cores)
 
-    def _equal_share(self, outlook: Outlook) -> Settings:
+    def _equal_share(self, outlook: ResourceView) -> Settings:
         """Return the largest settings that all trials that wait could have at once."""
         demands = [(one, _demand(one, outlook)) for one in self._candidates]
         least = min(demand.share_of(outlook.machine) for _, demand in demands)
@@ -170,13 +170,13 @@ class SystemTuner:
         fair = [one for one in demands if one[1].share_of(outlook.machine) <= most]
         return max(fair, key=lambda one: (one[1].cores, one[1].memory_gib))[0]
 
-    def _cost_of_all(self, cost: Cost, outlook: Outlook) -> float:
+    def _cost_of_all(self, cost: RelativeCost, outlook: ResourceView) -> float:
         if self._shared.least == Least.ENERGY and cost.energy is not None:
             return cost.energy
         share = _demand(cost.settings, outlook).share_of(outlook.machine)
         return cost.time * max(1.0, outlook.waiting * share)
 
-    def _recognised(self, counts: Mapping[str, float]) -> Job:
+    def _recognised(self, counts: Mapping[str, float]) -> GroundTruthJob:
         """Return the job that the trial's is like: a known one, that of its search, or a new one.
 
         The search's is the same program: where there is no profile of it under these settings yet,
@@ -190,7 +190,7 @@ class SystemTuner:
             job = shared.latest or shared.truth.new_job()
             if key in job.profiles:
                 job = shared.truth.new_job()
-            job.profiles[key] = Profile(dict(self._settings), dict(counts))
+            job.profiles[key] = EventProfile(dict(self._settings), dict(counts))
         self._is_known = shared.before is not None and job.id in shared.before
         return job
 
@@ -207,7 +207,7 @@ class SystemTuner:
         if self._unit is None or not self._unit[0] or (known and known.warm >= warm):
             return
         energy = energy_j / self._unit[1] if energy_j and self._unit[1] else None
-        costs[key] = Cost(dict(self._settings), time_s / self._unit[0], energy, warm)
+        costs[key] = RelativeCost(dict(self._settings), time_s / self._unit[0], energy, warm)
         self._shared.on_learnt(self._job)
 
 
@@ -226,5 +226,5 @@ def _differing(one: Settings, other: Settings) -> int:
     return len(one.items() - other.items())
 
 
-def _demand(settings: Settings, outlook: Outlook) -> Demand:
-    return Demand.of(settings, outlook.machine.cores)
+def _demand(settings: Settings, outlook: ResourceView) -> ResourceDemand:
+    return ResourceDemand.of(settings, outlook.machine.cores)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from trimtab.files import parse_json, read_limited, write_json
-from trimtab.profiling.meters.base import Part
+from trimtab.profiling.meters.base import EnergyDomain
 from trimtab.profiling.meters.machine import MachineMeters, MeterReadings
 from trimtab.tuning.trials.events import EpochEnd
 
@@ -87,7 +87,7 @@ class SharedMeters:
         now = self.meters.read()
         for at, meter in enumerate(self.meters.meters):
             counted_j = now.counted_j[at] - self._last.counted_j[at]
-            divided = max(1, trials) if Part.GPUS in meter.parts else 1
+            divided = max(1, trials) if EnergyDomain.GPUS in meter.parts else 1
             self._each_j[at] += counted_j / divided
         self._last = now
         return MeterReadings(tuple(self._each_j), now.machine_busy_s)

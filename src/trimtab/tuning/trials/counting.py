@@ -5,7 +5,7 @@ import os
 from trimtab.profiling.meters.hardware_counters import HARDWARE_EVENTS
 from trimtab.profiling.meters.memory import ResidentMemory
 from trimtab.profiling.meters.os_counters import OS_COUNTERS, OsCounters
-from trimtab.tuning.trials.running import Running
+from trimtab.tuning.trials.running import RunningProgram
 
 _NAMES = (*OS_COUNTERS, *(event.name for event in HARDWARE_EVENTS), "enabled_ns", "running_ns")
 
@@ -13,7 +13,7 @@ _NAMES = (*OS_COUNTERS, *(event.name for event in HARDWARE_EVENTS), "enabled_ns"
 class TrialCounters:
     """Sums over the processes of a trial; the program's own processes, and what they started."""
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: RunningProgram) -> None:
         self._running = running
         self._os = OsCounters(running.pid)
         self._memory = ResidentMemory()

@@ -4,9 +4,9 @@ import re
 import signal
 from pathlib import Path
 
-from trimtab.errors import visible
+from trimtab.errors import escape_control_characters
 from trimtab.profiling.runs.program import ended
-from trimtab.tuning.trials.events import Reason
+from trimtab.tuning.trials.events import EndReason
 from trimtab.untrusted import last_bytes_of
 
 _LAST_BYTES = 4096
@@ -25,23 +25,23 @@ def ending(
     *,
     limit_struck: bool,
     machine_struck: bool,
-) -> tuple[Reason, str]:
+) -> tuple[EndReason, str]:
     """Return why a run ended that nobody told to, and one line that says so.
 
     The kernel killed processes for the trial's own limit of memory (`limit_struck`), or some for
     that of the machine (`machine_struck`).
     """
     if exit_code in expected:
-        return Reason.FINISHED, ended(exit_code)
+        return EndReason.FINISHED, ended(exit_code)
     last = _last_lines(stderr)
     said = f"{ended(exit_code)}: {last[-1]}" if last else ended(exit_code)
     if limit_struck:
-        return Reason.OUT_OF_MEMORY, f"was killed for its limit of memory; {said}"
+        return EndReason.OUT_OF_MEMORY, f"was killed for its limit of memory; {said}"
     if any(_NO_MEMORY.search(line) for line in last):
-        return Reason.OUT_OF_MEMORY, f"was refused memory; {said}"
+        return EndReason.OUT_OF_MEMORY, f"was refused memory; {said}"
     if exit_code == -signal.SIGKILL and machine_struck:
-        return Reason.OUT_OF_MEMORY, f"{said}; meanwhile the machine ran out of memory"
-    return (Reason.CRASHED if exit_code < 0 else Reason.FAILED), said
+        return EndReason.OUT_OF_MEMORY, f"{said}; meanwhile the machine ran out of memory"
+    return (EndReason.CRASHED if exit_code < 0 else EndReason.FAILED), said
 
 
 def machine_kills() -> int:
@@ -56,4 +56,6 @@ def machine_kills() -> int:
 
 def _last_lines(path: Path) -> list[str]:
     lines = last_bytes_of(path, _LAST_BYTES).decode(errors="replace").splitlines()
-    return [visible(line.strip())[:_LONGEST_LINE] for line in lines if line.strip()][-5:]
+    return [
+        escape_control_characters(line.strip())[:_LONGEST_LINE] for line in lines if line.strip()
+    ][-5:]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Reason(StrEnum):
+class EndReason(StrEnum):
     """Why a trial has ended. After the first two it can go on from its checkpoint."""
 
     FINISHED = "finished"  # by itself, as a run that ends well
@@ -21,7 +21,7 @@ class Reason(StrEnum):
     @property
     def is_failure(self) -> bool:
         """Whether the trial ended otherwise than it should and than we wanted."""
-        return self not in (Reason.FINISHED, Reason.STOPPED, Reason.KILLED)
+        return self not in (EndReason.FINISHED, EndReason.STOPPED, EndReason.KILLED)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class EpochEnd:
 
 
 @dataclass(frozen=True)
-class Ended:
+class TrialEnded:
     """The trial's run has ended, and no process of it lives; `message` says how, in one line.
 
     `exit_code` is that of its first process, below 0 the signal that ended it. `epochs` are those
@@ -56,7 +56,7 @@ class Ended:
     seen at an epoch's end, or that the kernel knows of one process; 0 where neither is known.
     """
 
-    reason: Reason
+    reason: EndReason
     message: str
     exit_code: int
     epochs: int
@@ -69,7 +69,7 @@ class Ended:
     @property
     def failure(self) -> str:
         """Why it has failed, of one that did; an exit code says so by itself."""
-        return self.message if self.reason == Reason.FAILED else f"{self.reason}: {self.message}"
+        return self.message if self.reason == EndReason.FAILED else f"{self.reason}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -77,4 +77,4 @@ class Answered:
     """What was waited for beside the trials has come."""
 
 
-Event = EpochEnd | Ended
+Event = EpochEnd | TrialEnded

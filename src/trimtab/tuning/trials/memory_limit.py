@@ -15,7 +15,7 @@ from pathlib import Path
 
 from trimtab.errors import UserError
 from trimtab.execution.sprinting.control_groups import make_group, move_into, remove_group
-from trimtab.execution.sprinting.sprinter import RunningJob
+from trimtab.execution.sprinting.sprinter import SprintableJob
 
 _KIB = 1024
 _KILLED = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
@@ -27,13 +27,13 @@ class MemoryLimit(ABC):
     description: str
 
     @abstractmethod
-    def set(self, job: RunningJob, limit_bytes: int) -> None:
+    def set(self, job: SprintableJob, limit_bytes: int) -> None:
         """Limit the job's memory from now on.
 
         Raises UserError where it holds more, or the machine does not allow the limit.
         """
 
-    def struck(self) -> bool:
+    def oom_killed(self) -> bool:
         """Whether a process has been killed for the limit."""
         return False
 
@@ -56,7 +56,7 @@ class GroupMemory(MemoryLimit):
             (group / swap).write_text("0")
         self.description = "of all processes together, by a control group"
 
-    def set(self, job: RunningJob, limit_bytes: int) -> None:
+    def set(self, job: SprintableJob, limit_bytes: int) -> None:
         """Write the limit and move the job's processes into the group."""
         self._check_held(limit_bytes)
         try:
@@ -65,7 +65,7 @@ class GroupMemory(MemoryLimit):
             raise UserError(f"{self._limit}: {error.strerror}") from None
         move_into(self._group, job)
 
-    def struck(self) -> bool:
+    def oom_killed(self) -> bool:
         """Whether the kernel has killed a process of the group for memory."""
         found = _KILLED.search(self._events.read_text())
         return found is not None and int(found[1]) > 0
@@ -87,7 +87,7 @@ class ProcessMemory(MemoryLimit):
     def __init__(self, why: str) -> None:
         self.description = f"of each process by itself (RLIMIT_DATA): {why}"
 
-    def set(self, job: RunningJob, limit_bytes: int) -> None:
+    def set(self, job: SprintableJob, limit_bytes: int) -> None:
         """Limit every process, and what it starts, until there is none that was not limited."""
         limited: set[int] = set()
         while new := {one.pid for one in job.processes()} - limited:

@@ -18,10 +18,10 @@ from trimtab.profiling.runs.marks import MOST_EPOCHS
 from trimtab.tuning.trials.clock import TrialClock
 from trimtab.tuning.trials.counting import TrialCounters
 from trimtab.tuning.trials.ending import ending, machine_kills
-from trimtab.tuning.trials.events import Ended, EpochEnd, Event, Reason
-from trimtab.tuning.trials.protocol import BrokenProtocolError, Hello, Report, go, stop
-from trimtab.tuning.trials.running import Running, TrialFolder
-from trimtab.tuning.trials.settings import Change, Machine, SystemSettings
+from trimtab.tuning.trials.events import EndReason, EpochEnd, Event, TrialEnded
+from trimtab.tuning.trials.protocol import BrokenProtocolError, EpochReport, Hello, go, stop
+from trimtab.tuning.trials.running import RunningProgram, TrialFolder
+from trimtab.tuning.trials.settings import SettingsChange, SystemSettings, TrialMachine
 from trimtab.tuning.trials.waiting import Awaited, next_events
 
 _PATIENCE_S = 10.0  # with a program that was told to stop, or has closed its channel, to end
@@ -30,18 +30,22 @@ _PATIENCE_S = 10.0  # with a program that was told to stop, or has closed its ch
 class TrialProcess:
     """One run of a trial: from its start, or its checkpoint, to where it is stopped or ends.
 
-    After an `EpochEnd` whose program waits, `answer` or `stop` lets it go on; `Ended` is the last
-    event. Used as a context manager it is killed at the end of the block, if it still runs.
+    After an `EpochEnd` whose program waits, `answer` or `stop` lets it go on; `TrialEnded` is the
+    last event. Used as a context manager it is killed at the end of the block, if it still runs.
     """
 
     def __init__(
-        self, running: Running, folder: TrialFolder, settings: SystemSettings, timeout_s: float
+        self,
+        running: RunningProgram,
+        folder: TrialFolder,
+        settings: SystemSettings,
+        timeout_s: float,
     ) -> None:
         self.folder, self.pid, self.first_epoch = folder.path, running.pid, folder.first_epoch
         self.processes = running.processes
         self._running, self._files, self._settings = running, folder, settings
         self._channel = folder.channel
-        self._machine = Machine(running)
+        self._machine = TrialMachine(running)
         # First: the program waits for it, or has begun.
         self.change = self._machine.start(settings, running.began_on)
         running.let_go()
@@ -76,7 +80,7 @@ class TrialProcess:
         """
         files = TrialFolder(folder, resume=resume)
         try:
-            running = Running.of(workload, parameters, files, settings)
+            running = RunningProgram.of(workload, parameters, files, settings)
         except BaseException:
             files.channel.close()
             raise
@@ -99,7 +103,7 @@ class TrialProcess:
             self._look()
         return self._events.popleft() if self._events else None
 
-    def answer(self, settings: SystemSettings) -> Change:
+    def answer(self, settings: SystemSettings) -> SettingsChange:
         """Let the next epoch begin with `settings`, of which None leaves something as it was.
 
         Where the program has not waited, they take effect in its epoch, those apart that it had to
@@ -107,7 +111,7 @@ class TrialProcess:
         the program knows. Nothing happens where the trial has ended meanwhile.
         """
         if self._over:
-            return Change(0.0, {}, {})
+            return SettingsChange(0.0, {}, {})
         began = time.perf_counter()
         change = self._machine.change(settings)
         not_set = dict(change.not_set)
@@ -116,7 +120,7 @@ class TrialProcess:
         else:
             self._files.epoch_is_done(self._next_epoch - 1)
             self._send(go(settings.for_program))
-        self.change = Change(time.perf_counter() - began, not_set, change.ways)
+        self.change = SettingsChange(time.perf_counter() - began, not_set, change.ways)
         return self.change
 
     @property
@@ -124,13 +128,13 @@ class TrialProcess:
         """Whether the program has kept anything to go on with."""
         return self._files.has_checkpoint
 
-    def end_so_far(self) -> Ended:
+    def end_so_far(self) -> TrialEnded:
         """Return what its end would say, were it now, of a program that is told to stop.
 
         Its last counters are those of its last epoch's end.
         """
-        return Ended(
-            reason=Reason.STOPPED,
+        return TrialEnded(
+            reason=EndReason.STOPPED,
             message="was told to stop",
             exit_code=0,
             epochs=self._epochs,
@@ -144,8 +148,8 @@ class TrialProcess:
     def stop(self) -> None:
         """Have the program, which waits, end in order: it can be resumed from its checkpoint.
 
-        What it does on its way out (`finally`, `atexit`) it is given time for; `Ended` follows.
-        One that does not wait, as it reports by marks, is killed.
+        What it does on its way out (`finally`, `atexit`) it is given time for; `TrialEnded`
+        follows. One that does not wait, as it reports by marks, is killed.
         """
         if self._over:
             return
@@ -157,9 +161,11 @@ class TrialProcess:
         self._send(stop())
 
     def kill(self) -> None:
-        """End the trial at once, with all its processes; `Ended` follows unless it has already."""
+        """End the trial at once, with all its processes; `TrialEnded` follows unless it has
+        already.
+        """
         if not self._over:
-            self._end(Reason.KILLED, "was killed by the tuner")
+            self._end(EndReason.KILLED, "was killed by the tuner")
 
     def filenos(self) -> list[int]:
         """Return the descriptors that become readable when something may have happened."""
@@ -193,7 +199,7 @@ class TrialProcess:
             elif not self._speaks and not self._channel.is_expected:
                 self._read_marks()
         except BrokenProtocolError as error:
-            self._end(Reason.BROKEN_PROTOCOL, str(error))
+            self._end(EndReason.BROKEN_PROTOCOL, str(error))
         if self._over or self._events:
             return
         if self._channel.closed and self._speaks:
@@ -202,17 +208,19 @@ class TrialProcess:
             self._end_by_itself()
         elif self._clock.patience_is_over:
             if self._told_to_stop:
-                self._end(Reason.STOPPED, f"was killed {_PATIENCE_S:g} s after it was told to stop")
+                self._end(
+                    EndReason.STOPPED, f"was killed {_PATIENCE_S:g} s after it was told to stop"
+                )
             else:
                 self._end(
-                    Reason.BROKEN_PROTOCOL,
+                    EndReason.BROKEN_PROTOCOL,
                     f"it closed its channel and ran on for {_PATIENCE_S:g} s",
                 )
         elif self._clock.is_over:
             limit_s = self._clock.limit_s
-            self._end(Reason.TIMED_OUT, f"was killed after its time limit of {limit_s:g} s")
+            self._end(EndReason.TIMED_OUT, f"was killed after its time limit of {limit_s:g} s")
 
-    def _hear(self, message: Hello | Report) -> None:
+    def _hear(self, message: Hello | EpochReport) -> None:
         if self._clock.is_waiting or self._told_to_stop:
             raise BrokenProtocolError("it wrote on before it was answered")
         if isinstance(message, Hello):
@@ -267,7 +275,7 @@ class TrialProcess:
     ) -> None:
         for name, value in metrics.items():
             if not math.isfinite(value):
-                self._end(Reason.NOT_A_NUMBER, f"epoch {self._next_epoch}: {name} is {value}")
+                self._end(EndReason.NOT_A_NUMBER, f"epoch {self._next_epoch}: {name} is {value}")
                 return
         counters = self._counters.epoch_ends()
         self._events.append(
@@ -282,7 +290,7 @@ class TrialProcess:
         try:
             self._channel.write(answer)
         except BrokenProtocolError as error:
-            self._end(Reason.BROKEN_PROTOCOL, str(error))
+            self._end(EndReason.BROKEN_PROTOCOL, str(error))
 
     def _end_by_itself(self) -> None:
         self._running.kill()  # after which all its marks have been read
@@ -290,11 +298,11 @@ class TrialProcess:
             try:
                 self._read_marks()
             except BrokenProtocolError as error:
-                self._end(Reason.BROKEN_PROTOCOL, str(error))
+                self._end(EndReason.BROKEN_PROTOCOL, str(error))
         if not self._over:
             self._end(None, "")
 
-    def _end(self, reason: Reason | None, message: str) -> None:
+    def _end(self, reason: EndReason | None, message: str) -> None:
         """Kill what lives and tell how the trial ended; None for a program that ended by itself."""
         self._over = True
         wall_s = self._clock.since_start_s()
@@ -310,11 +318,11 @@ class TrialProcess:
                 machine_struck=machine_kills() > self._kills_before,
             )
             if self._told_to_stop:
-                reason, message = Reason.STOPPED, f"{message}, as it was told to stop"
+                reason, message = EndReason.STOPPED, f"{message}, as it was told to stop"
         self._channel.close()
         self._running.close()
         self._events.append(
-            Ended(
+            TrialEnded(
                 reason=reason,
                 message=message,
                 exit_code=exit_code,

@@ -42,7 +42,7 @@ class Hello:
 
 
 @dataclass(frozen=True)
-class Report:
+class EpochReport:
     """An epoch has ended, after `wall_s` by the program's own clock.
 
     Metrics may be NaN or infinite. `not_set` says of settings that the program could not make,
@@ -55,7 +55,7 @@ class Report:
     not_set: Mapping[str, str]
 
 
-def parsed(line: bytes) -> Hello | Report:
+def parsed(line: bytes) -> Hello | EpochReport:
     """Return what a line, without its end, says; raises BrokenProtocolError where it is wrong."""
     try:
         message = parse_json(line)
@@ -76,7 +76,7 @@ def parsed(line: bytes) -> Hello | Report:
         raise BrokenProtocolError(f"epoch: {epoch!r}: expected a whole number")
     metrics = _object(message, "metrics")
     not_set = _object(message, "not_set")
-    return Report(
+    return EpochReport(
         epoch,
         _seconds(message, "wall_s"),
         {_name(name): _number(f"metrics.{name}", value) for name, value in metrics.items()},
@@ -127,7 +127,7 @@ class Channel:
         """Whether the program has loaded its end, and so is going to speak."""
         return self._loaded.exists()
 
-    def read(self) -> Hello | Report | None:
+    def read(self) -> Hello | EpochReport | None:
         """Return the message that has arrived, or None; never waits.
 
         Raises BrokenProtocolError for a wrong one, one that is too long, and for anything behind a

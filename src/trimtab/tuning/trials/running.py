@@ -98,7 +98,7 @@ def kill_left_over(folder: Path) -> None:
     kill(f"{_FOLDER}={folder.resolve()}")
 
 
-class Running:
+class RunningProgram:
     """A trial's program that runs: `pid`, its processes, its counters, and its marks if any.
 
     `exit_fd` is readable when the first process has ended, `news_fd` when a mark has arrived. It

@@ -14,7 +14,7 @@ from typing import Any
 from trimtab.errors import UserError
 from trimtab.execution.sprinting.core_sprinting import set_affinity
 from trimtab.execution.sprinting.frequencies import HighestFrequencies
-from trimtab.execution.sprinting.sprinter import RunningJob
+from trimtab.execution.sprinting.sprinter import SprintableJob
 from trimtab.tuning.trials.cpu_share import CpuShare
 from trimtab.tuning.trials.memory_limit import MemoryLimit, ProcessMemory, memory_limit
 
@@ -90,7 +90,7 @@ class SystemSettings:
 
 
 @dataclass(frozen=True)
-class Change:
+class SettingsChange:
     """What became of settings: how long it took, and what of them is not in effect, and why.
 
     `ways` says how something was set where there are several ways.
@@ -101,13 +101,13 @@ class Change:
     ways: Mapping[str, str]
 
 
-class Machine:
+class TrialMachine:
     """What is set of the machine for one trial, from outside.
 
     Names are those of a configuration: cores, memory_gib, frequency_mhz, gpus; and cpu_share.
     """
 
-    def __init__(self, job: RunningJob) -> None:
+    def __init__(self, job: SprintableJob) -> None:
         self._job = job
         self._memory: MemoryLimit | None = None
         self._cpu_share: CpuShare | None = None
@@ -116,7 +116,7 @@ class Machine:
         self._gpus: tuple[str, ...] | None = None
         self._mhz: float | None = None
 
-    def start(self, settings: SystemSettings, began_on: Collection[int] = ()) -> Change:
+    def start(self, settings: SystemSettings, began_on: Collection[int] = ()) -> SettingsChange:
         """Set what is wanted, just after the job has started with `settings.environment`.
 
         A job that was started on its CPUs is left alone: OpenMP may have bound its threads to one
@@ -129,7 +129,7 @@ class Machine:
             self._memory = memory_limit()
         return self.change(settings)
 
-    def change(self, settings: SystemSettings) -> Change:
+    def change(self, settings: SystemSettings) -> SettingsChange:
         """Set what is wanted and differs; never fails, as training can go on without."""
         began = time.perf_counter()
         not_set: dict[str, str] = {}
@@ -149,11 +149,11 @@ class Machine:
             except (UserError, OSError) as error:
                 not_set[name] = str(error)
         ways = {} if self._memory is None else {"memory_gib": self._memory.description}
-        return Change(time.perf_counter() - began, not_set, ways)
+        return SettingsChange(time.perf_counter() - began, not_set, ways)
 
     def out_of_memory(self) -> bool:
         """Whether a process was killed for the trial's own limit."""
-        return self._memory is not None and self._memory.struck()
+        return self._memory is not None and self._memory.oom_killed()
 
     def close(self) -> None:
         """Leave the machine as it was found; the job has ended."""

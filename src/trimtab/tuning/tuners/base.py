@@ -11,11 +11,11 @@ from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import Bracket
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.space import Configuration
-from trimtab.tuning.system.steering import Fixed, Steerer
+from trimtab.tuning.system.system_tuner import FixedSettings, SystemTunerFactory
 
 
 @dataclass(frozen=True)
-class Facts:
+class TunerInputs:
     """What a tuner is made from: what is tuned, the number of CPUs that a trial may have, the key
     of the machine (system.machine), what training is to take the least of, and the file of the
     ground truth, which grows; `known_before` is that file as it was before the search began, and
@@ -46,7 +46,7 @@ class Tuner:
     brackets: Sequence[Bracket]
     reduction: int
     synchronous: bool
-    steerer: Steerer
+    steerer: SystemTunerFactory
     inference: InferencePlan | None = None
     score_without_inference: str | None = None
     first: "Tuner | None" = None
@@ -68,9 +68,9 @@ def system_of(complete: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def as_configured(complete: Configuration) -> Fixed:
+def as_configured(complete: Configuration) -> FixedSettings:
     """Steer a trial by its configuration: the same settings in all epochs."""
-    return Fixed(system_of(complete))
+    return FixedSettings(system_of(complete))
 
 
 Build = Callable[..., Tuner]

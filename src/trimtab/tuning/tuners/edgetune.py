@@ -18,14 +18,14 @@ from trimtab.tuning.hyperband import Rung
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.samplers import check_algorithm
 from trimtab.tuning.tuners import hyperband
-from trimtab.tuning.tuners.base import Facts, Tuner
+from trimtab.tuning.tuners.base import Tuner, TunerInputs
 
 Approach = StrEnum("Approach", "ONEFOLD HIERARCHICAL")
 _HYPERPARAMETERS = (Kind.MODEL, Kind.TRAINING)
 
 
 def build(
-    facts: Facts,
+    facts: TunerInputs,
     *,
     approach: str = Approach.ONEFOLD,
     searched: Sequence[str] = (*_HYPERPARAMETERS, Kind.SYSTEM),

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from trimtab.config.groups.tuning import Kind
 from trimtab.tuning.fidelity import BudgetKind
 from trimtab.tuning.hyperband import brackets_of, repeated_halving, work_epochs
-from trimtab.tuning.tuners.base import Facts, Tuner, as_configured, fidelity_of
+from trimtab.tuning.tuners.base import Tuner, TunerInputs, as_configured, fidelity_of
 
 
 def build(
-    facts: Facts,
+    facts: TunerInputs,
     *,
     searched: Sequence[str] = (Kind.MODEL, Kind.TRAINING),
     algorithm: str = "random",

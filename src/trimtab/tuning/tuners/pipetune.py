@@ -14,19 +14,19 @@ from trimtab.config.groups.tuning import Kind
 from trimtab.config.parameter import Parameter
 from trimtab.errors import UserError
 from trimtab.tuning.fidelity import BudgetKind
-from trimtab.tuning.space import Configuration, Space
+from trimtab.tuning.space import Configuration, SearchSpace
 from trimtab.tuning.system.ground_truth import PUBLISHED_CLUSTERS, GroundTruth
-from trimtab.tuning.system.probing import Shared, SystemTuner
+from trimtab.tuning.system.probing import ProbingTuner, Shared
 from trimtab.tuning.system.shared_truth import known_jobs, share_jobs
-from trimtab.tuning.system.steering import Settings, Steering
+from trimtab.tuning.system.system_tuner import Settings, SystemTuner
 from trimtab.tuning.tuners import hyperband
-from trimtab.tuning.tuners.base import Facts, Tuner, system_of
+from trimtab.tuning.tuners.base import Tuner, TunerInputs, system_of
 
 _FEW = 4
 
 
 def build(
-    facts: Facts,
+    facts: TunerInputs,
     *,
     algorithm: str = "random",
     budget: str = BudgetKind.EPOCHS,
@@ -62,8 +62,8 @@ def build(
         truth, facts.least, probing_share, lambda job: share_jobs(file, [job.record]), before=before
     )
 
-    def steerer(complete: Configuration) -> Steering:
-        return SystemTuner(_candidates(facts, complete), shared)
+    def steerer(complete: Configuration) -> SystemTuner:
+        return ProbingTuner(_candidates(facts, complete), shared)
 
     made = hyperband.build(
         facts, algorithm=algorithm, budget=budget, reduction=reduction, synchronous=synchronous
@@ -71,9 +71,9 @@ def build(
     return replace(made, steerer=steerer)
 
 
-def _candidates(facts: Facts, complete: Configuration) -> list[Settings]:
+def _candidates(facts: TunerInputs, complete: Configuration) -> list[Settings]:
     """Return the settings to probe: possible, and allowed beside the trial's parameters."""
-    space, default = Space(facts.tuning), system_of(complete)
+    space, default = SearchSpace(facts.tuning), system_of(complete)
     system = facts.tuning.of_kind(Kind.SYSTEM)
     names = [name for name in system if name in default]
     found: list[Settings] = [default]

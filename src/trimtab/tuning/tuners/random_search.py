@@ -8,13 +8,13 @@ from trimtab.config.groups.tuning import Kind
 from trimtab.tuning.hyperband import Rung
 from trimtab.tuning.narrowed import within_cores
 from trimtab.tuning.samplers import GRID
-from trimtab.tuning.space import Space
+from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.tuners import hyperband
-from trimtab.tuning.tuners.base import Facts, Tuner
+from trimtab.tuning.tuners.base import Tuner, TunerInputs
 
 
 def build(
-    facts: Facts,
+    facts: TunerInputs,
     *,
     trials: int = 10,
     searched: Sequence[str] = (Kind.MODEL, Kind.TRAINING),
@@ -22,7 +22,7 @@ def build(
 ) -> Tuner:
     """Return the tuner of so many `trials`, and of a grid of no more than it has."""
     made = hyperband.build(facts, searched=searched, algorithm=algorithm)
-    space = Space(within_cores(facts.tuning, Kind.SYSTEM, facts.cpus), made.searched)
+    space = SearchSpace(within_cores(facts.tuning, Kind.SYSTEM, facts.cpus), made.searched)
     if algorithm == GRID and space.is_countable:
         trials = sum(1 for _ in islice(space.listed({}), trials))
     return replace(made, brackets=[(Rung(trials, made.fidelity.levels),)])

@@ -11,14 +11,16 @@ put here is one.
 from collections.abc import Mapping
 from typing import Any, cast
 
-from trimtab.kinds import built
+from trimtab.plugins import build_plugin
 from trimtab.tuning import tuners
-from trimtab.tuning.tuners.base import Facts, Tuner
+from trimtab.tuning.tuners.base import Tuner, TunerInputs
 
 
-def build_tuner(kind: str, parameters: Mapping[str, Any], facts: Facts) -> Tuner:
+def build_tuner(kind: str, parameters: Mapping[str, Any], facts: TunerInputs) -> Tuner:
     """Return the tuner of the module `kind` made with `parameters`.
 
     Raises UserError for a module or a parameter that is not there, and as the tuner itself does.
     """
-    return cast(Tuner, built(tuners.__name__, tuners.__path__, "tuner", kind, parameters, facts))
+    return cast(
+        Tuner, build_plugin(tuners.__name__, tuners.__path__, "tuner", kind, parameters, facts)
+    )

@@ -38,7 +38,7 @@ class Block(nn.Module):  # type: ignore[misc]
         return torch.relu(self.body(features) + self.shortcut(features))
 
 
-class Tree(nn.Module):  # type: ignore[misc]
+class AggregationTree(nn.Module):  # type: ignore[misc]
     """Hierarchical deep aggregation of depth n, equations 3 and 4 of the paper.
 
     Its trees of depth n - 1 to 1 follow one another, two blocks come after them, and the
@@ -49,7 +49,7 @@ class Tree(nn.Module):  # type: ignore[misc]
         super().__init__()
         parts: list[nn.Module] = []
         for level in range(depth - 1, 0, -1):
-            parts.append(Tree(level, before, after, stride))
+            parts.append(AggregationTree(level, before, after, stride))
             before, stride = after, 1
         parts += [Block(before, after, stride), Block(after, after, 1)]
         self.parts = nn.ModuleList(parts)
@@ -70,10 +70,10 @@ def build(width: int = WIDTH) -> nn.Sequential:
         convolution(3, width),
         convolution(width, width),
         convolution(width, 2 * width),
-        Tree(1, 2 * width, 4 * width),
-        Tree(2, 4 * width, 8 * width, stride=2),
-        Tree(2, 8 * width, 16 * width, stride=2),
-        Tree(1, 16 * width, 32 * width, stride=2),
+        AggregationTree(1, 2 * width, 4 * width),
+        AggregationTree(2, 4 * width, 8 * width, stride=2),
+        AggregationTree(2, 8 * width, 16 * width, stride=2),
+        AggregationTree(1, 16 * width, 32 * width, stride=2),
         nn.AvgPool2d(4),
         nn.Flatten(),
         nn.Linear(32 * width, 10),

@@ -16,11 +16,11 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.binaries.gpu import fatbin_scan
 from trimtab.binaries.gpu.fatbin import (
+    CubinFrame,
     Element,
+    ElementKind,
     FatbinError,
-    Frame,
     GpuCode,
-    Kind,
     cubin_bytes,
     find_gpu_code,
 )
@@ -91,7 +91,7 @@ def test_what_was_written_is_read(contents, before, code_after) -> None:  # type
     assert code.regions[0].end == start + len(before) + len(written)
     for found, expected in zip(code.regions[0].elements, contents, strict=True):
         content, kind, how, number, (_, variant), _ = expected
-        assert found.kind == (kind if kind != 4 else Kind.OTHER)
+        assert found.kind == (kind if kind != 4 else ElementKind.OTHER)
         assert found.compression == how
         assert str(found.architecture) == f"sm_{number}{variant}"
         got = cubin_bytes(data, found)
@@ -202,7 +202,7 @@ def test_a_frame_that_lies_about_its_content_costs_no_memory(
 
 
 def test_scrambled_lto_code_is_said_to_be() -> None:
-    lto = Element(0, 64, 8, 8, 8, Kind.LTO_IR, None, "lz4", 0x12011)  # type: ignore[arg-type]
+    lto = Element(0, 64, 8, 8, 8, ElementKind.LTO_IR, None, "lz4", 0x12011)  # type: ignore[arg-type]
     with pytest.raises(FatbinError, match="scrambled LTO-IR"):
         cubin_bytes(np.zeros(100, np.uint8), lto)
 
@@ -239,7 +239,7 @@ def test_bare_frames_are_cubins_alone(
     data = read_elf(path).data
     for piece in found.frames:
         assert cubin_bytes(data, piece) == code
-        assert piece == Frame(piece.offset, piece.end, len(code), piece.architecture)
+        assert piece == CubinFrame(piece.offset, piece.end, len(code), piece.architecture)
         assert str(piece.architecture) == "sm_90a"
 
 

@@ -21,7 +21,14 @@ from fatbin_wrappers import read_wrappers
 
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.gpu.cubin import read_cubin
-from trimtab.binaries.gpu.fatbin import Element, Frame, GpuCode, Kind, cubin_bytes, find_gpu_code
+from trimtab.binaries.gpu.fatbin import (
+    CubinFrame,
+    Element,
+    ElementKind,
+    GpuCode,
+    cubin_bytes,
+    find_gpu_code,
+)
 
 pytestmark = needs_cuda_tools
 _LISTED_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
@@ -35,7 +42,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return cache(lambda layout: library(folder / f"{layout}.so", layout))
 
 
-def pieces(code: GpuCode) -> list[Element | Frame]:
+def pieces(code: GpuCode) -> list[Element | CubinFrame]:
     return [*(e for region in code.regions for e in region.elements), *code.frames]
 
 
@@ -47,7 +54,7 @@ def elements_that_cuobjdump_sees(elf: Elf, code: GpuCode) -> Counter[tuple[str, 
         for region in code.regions
         if any(s.offset <= region.offset < s.end for s in sections)
         for element in region.elements
-        if element.kind in (Kind.ELF, Kind.PTX)
+        if element.kind in (ElementKind.ELF, ElementKind.PTX)
     )
 
 
@@ -57,12 +64,12 @@ def check_library(path: Path) -> GpuCode:
     code = find_gpu_code(elf)
     assert elements_that_cuobjdump_sees(elf, code) == listed_elements(path)
     for piece in pieces(code):
-        kind = Kind.ELF if isinstance(piece, Frame) else piece.kind
-        if kind is Kind.ELF:
+        kind = ElementKind.ELF if isinstance(piece, CubinFrame) else piece.kind
+        if kind is ElementKind.ELF:
             architecture = read_cubin(cubin_bytes(elf.data, piece)).architecture
             assert architecture.number == piece.architecture.number
             assert (architecture.variant == "a") == (piece.architecture.variant == "a")
-        elif kind is Kind.PTX:
+        elif kind is ElementKind.PTX:
             text = cubin_bytes(elf.data, piece)
             assert f".target {piece.architecture}".encode() in text
     starts = {region.offset for region in code.regions}
@@ -77,7 +84,7 @@ def test_compiled_libraries_match_the_oracle(layout: str, compiled: Callable[[st
     cubins = [
         read_cubin(cubin_bytes(elf.data, p))
         for p in pieces(code)
-        if isinstance(p, Element) and p.kind is Kind.ELF
+        if isinstance(p, Element) and p.kind is ElementKind.ELF
     ]
     symbols = listed_symbols(path)
     kernels = [name for kind, other, _, name in symbols if kind == "FUNC" and other == "ENTRY"]
@@ -94,7 +101,17 @@ def test_layouts_differ_as_their_flags_say(compiled: Callable[[str], Path]) -> N
         code = find_gpu_code(read_elf(compiled(layout)))
         for element in (e for region in code.regions for e in region.elements):
             seen |= {element.compression, element.architecture.variant, element.kind}
-    assert seen == {"none", "zstd", "lz4", "", "a", "f", Kind.PTX, Kind.ELF, Kind.LTO_IR}
+    assert seen == {
+        "none",
+        "zstd",
+        "lz4",
+        "",
+        "a",
+        "f",
+        ElementKind.PTX,
+        ElementKind.ELF,
+        ElementKind.LTO_IR,
+    }
 
 
 def test_cubins_compressed_as_one_are_one_element(tmp_path: Path) -> None:
@@ -103,7 +120,7 @@ def test_cubins_compressed_as_one_are_one_element(tmp_path: Path) -> None:
     path = nvcc(tmp_path / "concat.so", KERNELS, "-shared", "-Xcompiler=-fPIC", *flags)
     elf = read_elf(path)
     elements = [piece for piece in pieces(find_gpu_code(elf)) if isinstance(piece, Element)]
-    assert {element.kind for element in elements} >= {Kind.PTX, Kind.CONCATENATED}
+    assert {element.kind for element in elements} >= {ElementKind.PTX, ElementKind.CONCATENATED}
     cubins = [cubin_bytes(elf.data, e).count(b"\x7fELF\x02\x01\x01") for e in elements]
     assert max(cubins) > 1
     assert sum(cubins) == listed_elements(path).total() - 1
@@ -142,12 +159,12 @@ def test_a_library_of_cuda_11_decodes() -> None:
         pytest.skip("needs libcurand.so in build/cuda/large/11: make deps-cuda-large")
     elf = read_elf(found[0])
     elements = [e for region in find_gpu_code(elf).regions for e in region.elements]
-    cubins = [e for e in elements if e.kind is Kind.ELF]
+    cubins = [e for e in elements if e.kind is ElementKind.ELF]
     assert (len(elements), len(cubins)) == (109, 99)
     assert {e.architecture.number for e in cubins} == {35, 50, 60, 70, 75, 80, 86, 89, 90}
     for element in elements:
         program = cubin_bytes(elf.data, element)
-        if element.kind is Kind.ELF:
+        if element.kind is ElementKind.ELF:
             cubin = read_cubin(program)
             assert cubin.architecture == element.architecture
         else:

@@ -8,9 +8,9 @@ from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 from example_libraries import compile_library, real_libraries
 
+from trimtab.binaries.elf.format_rules import check_format
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.headers import PT_GNU_EH_FRAME
-from trimtab.binaries.elf.promises import check_promises
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.binaries.relations.unwind_spans import without_unwind_tables
@@ -118,7 +118,7 @@ def test_only_unwind_tables_go(long_tables: Path) -> None:
         assert section
         inside[section.offset : section.end] = True
     believed = np.zeros(elf.size_bytes, bool)
-    for start, end, _ in check_promises(elf):
+    for start, end, _ in check_format(elf):
         believed[start:end] = True
     assert gone.any() and not (gone & ~inside).any() and not (gone & believed).any()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from example_libraries import marks
 
+from trimtab.binaries.elf.format_rules import format_violation
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.headers import (
     HEADER,
@@ -15,7 +16,6 @@ from trimtab.binaries.elf.headers import (
     PF_W,
     SHF_ALLOC,
 )
-from trimtab.binaries.elf.promises import broken_promise
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.locate import locate
@@ -94,7 +94,7 @@ def test_code_reads_what_it_read(tmp_path: Path, layout: str, mode: str) -> None
     if layout not in LAYOUTS:
         ending_with_a_segment(path)
     elf = read_elf(path)
-    assert broken_promise(elf) == ""
+    assert format_violation(elf) == ""
     functions = read_functions(elf)
     used = marks(elf, functions, "rest") | (layout == "and_keeps_all_code")
     spans = locate(elf, functions, used, keep_symbols=False)

@@ -8,7 +8,7 @@ from cuda_sources import CALLS, EXTERNAL, TOOLKIT, library, needs_cuda_tools, nv
 
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.gpu.cubin import read_cubin
-from trimtab.binaries.gpu.fatbin import Element, GpuCode, Kind, cubin_bytes, find_gpu_code
+from trimtab.binaries.gpu.fatbin import Element, ElementKind, GpuCode, cubin_bytes, find_gpu_code
 from trimtab.binaries.rewriting.prune_cubin import prune_element
 from trimtab.binaries.rewriting.regions import rewrite_regions
 
@@ -24,7 +24,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
 
 
 def cubins(code: GpuCode) -> list[Element]:
-    return [e for region in code.regions for e in region.elements if e.kind is Kind.ELF]
+    return [e for region in code.regions for e in region.elements if e.kind is ElementKind.ELF]
 
 
 def largest(elf: Elf) -> Element:
@@ -99,7 +99,9 @@ def test_nothing_to_gain_is_said_so(compiled: Compiled) -> None:
     assert prune_element(elf.data, element, every) is None
     raw = read_elf(compiled("compressed_none"))
     assert prune_element(raw.data, largest(raw), ["scale"]) is None
-    ptx = next(e for r in find_gpu_code(elf).regions for e in r.elements if e.kind is Kind.PTX)
+    ptx = next(
+        e for r in find_gpu_code(elf).regions for e in r.elements if e.kind is ElementKind.PTX
+    )
     assert prune_element(elf.data, ptx, []) is None
 
 

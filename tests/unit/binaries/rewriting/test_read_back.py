@@ -13,6 +13,7 @@ import pytest
 from example_libraries import marks
 
 from trimtab.binaries.elf import dynamic_section as dt
+from trimtab.binaries.elf.format_rules import format_violation
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.headers import (
     PF_W,
@@ -22,11 +23,10 @@ from trimtab.binaries.elf.headers import (
     PT_TLS,
     ProgramHeader,
 )
-from trimtab.binaries.elf.promises import broken_promise
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.elf.tables import SYMBOL, symbol_name, table_rows
 from trimtab.binaries.rewriting.compact import rewrite
-from trimtab.binaries.rewriting.companion import add_companion, linker_is_sound
+from trimtab.binaries.rewriting.dt_auxiliary import add_dt_auxiliary, linker_is_sound
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.read_back import read_back
@@ -71,7 +71,7 @@ def code_byte(slim: Elf) -> int:
 def test_what_was_written_passes(made: tuple[Path, Elf, Spans]) -> None:
     read_back(*made)
     if linker_is_sound():
-        assert add_companion(made[0], made[1], NAME)
+        assert add_dt_auxiliary(made[0], made[1], NAME)
         read_back(*made, companion=NAME)
 
 
@@ -79,7 +79,7 @@ def test_what_was_written_passes(made: tuple[Path, Elf, Spans]) -> None:
 @pytest.mark.parametrize("mode", ["zero", "punch", "compact"])
 def test_every_layout_and_mode(c_library: Compiled, tmp_path: Path, layout: str, mode: str) -> None:
     elf = read_elf(c_library(layout))
-    assert broken_promise(elf) == ""
+    assert format_violation(elf) == ""
     functions = read_functions(elf)
     spans = locate(elf, functions, marks(elf, functions, "function_3"), False)
     rewrite(elf, spans, mode, tmp_path / "slim.so", 4096)  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ def test_relocations_that_write_into_code(c_library: Compiled, tmp_path: Path) -
     table = int(good.offsets_of(np.array([values[dt.DT_RELA]]))[0])
     code = next(s for s in good.loads if not s.flags & PF_W and s.address)
     path = damaged(good, tmp_path, table, struct.pack("<Q", code.address))
-    assert "read-only" in broken_promise(read_elf(path))
+    assert "read-only" in format_violation(read_elf(path))
 
 
 def test_a_companion_lets_nothing_behind_the_end_in(c_library: Compiled, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_companion_lets_nothing_behind_the_end_in(c_library: Compiled, tmp_pat
     spans = locate(elf, functions, marks(elf, functions, "function_3"), False)
     rewrite(elf, spans, "compact", slim, 4096)
     unmap_headers(slim)
-    companion = NAME if add_companion(slim, elf, NAME) else ""
+    companion = NAME if add_dt_auxiliary(slim, elf, NAME) else ""
     read_back(slim, elf, spans, companion=companion)
     assert dt.read_dynamic_section(read_elf(slim)).values[dt.DT_RELASZ] != 7
 
@@ -258,7 +258,7 @@ def test_a_symbol_that_no_other_library_may_define(
     names = [symbol_name(good, int(name)) for name in table_rows(good, ".dynsym", SYMBOL)["name"]]
     other = section.offset + names.index("__cxa_finalize") * 24 + 5
     path = damaged(good, tmp_path, other, bytes([visibility]))
-    assert "symbols that nobody defines" in broken_promise(read_elf(path))
+    assert "symbols that nobody defines" in format_violation(read_elf(path))
 
 
 def test_a_segment_that_asks_for_more_than_the_first_can(tmp_path: Path) -> None:
@@ -273,4 +273,4 @@ def test_a_segment_that_asks_for_more_than_the_first_can(tmp_path: Path) -> None
     assert (last.address - last.offset) % 0x2000 == 0 < elf.loads[0].address
     change(path, header_of(elf, number) + 48, struct.pack("<Q", 0x2000))
     ctypes.CDLL(str(path))
-    assert "aligned to 0x2000" in broken_promise(read_elf(path))
+    assert "aligned to 0x2000" in format_violation(read_elf(path))

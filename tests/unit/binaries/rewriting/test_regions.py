@@ -13,11 +13,11 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.gpu.architecture import Architecture
 from trimtab.binaries.gpu.fatbin import (
     REGION_HEADER_BYTES,
+    CubinFrame,
     Element,
-    Frame,
+    ElementKind,
+    FatbinRegion,
     GpuCode,
-    Kind,
-    Region,
     cubin_bytes,
     find_gpu_code,
 )
@@ -41,7 +41,7 @@ def region_bytes(*elements: bytes) -> bytes:
     return struct.pack("<IHHQ", 0xBA55ED50, 1, REGION_HEADER_BYTES, len(body)) + body
 
 
-def region_at(data: bytes, offset: int) -> Region:
+def region_at(data: bytes, offset: int) -> FatbinRegion:
     """A reader of its own: the sizes in the headers lead exactly from one element to the next."""
     magic, _, header_bytes, size = struct.unpack_from("<IHHQ", data, offset)
     assert (magic, header_bytes) == (0xBA55ED50, REGION_HEADER_BYTES)
@@ -56,7 +56,7 @@ def region_at(data: bytes, offset: int) -> Region:
                 payload_bytes=payload,
                 stored_bytes=payload,
                 uncompressed_bytes=payload,
-                kind=Kind(fields[0]),
+                kind=ElementKind(fields[0]),
                 architecture=Architecture(number),
                 compression="none",
                 flags=fields[11],
@@ -64,7 +64,7 @@ def region_at(data: bytes, offset: int) -> Region:
         )
         at = elements[-1].end
     assert at == offset + REGION_HEADER_BYTES + size
-    return Region(offset, tuple(elements))
+    return FatbinRegion(offset, tuple(elements))
 
 
 def gpu_code_of(data: bytes, regions: list[int]) -> GpuCode:
@@ -81,11 +81,11 @@ def patched(data: bytes, rewritten: RewrittenGpuCode, free_byte: int = 0xAA) -> 
     return bytes(result)
 
 
-def stored(data: bytes, region: Region) -> list[bytes]:
+def stored(data: bytes, region: FatbinRegion) -> list[bytes]:
     return [data[element.offset : element.end] for element in region.elements]
 
 
-def inhabited(region: Region, keep: set[int]) -> bool:
+def inhabited(region: FatbinRegion, keep: set[int]) -> bool:
     return any(element.offset in keep for element in region.elements)
 
 
@@ -243,7 +243,7 @@ def test_an_offset_that_is_no_piece_is_refused(
 
 def test_a_frame_is_kept_whole_or_free() -> None:
     data = np.arange(100, dtype=np.uint8)
-    frames = (Frame(10, 30, 100, Architecture(90)), Frame(40, 60, 100, Architecture(80)))
+    frames = (CubinFrame(10, 30, 100, Architecture(90)), CubinFrame(40, 60, 100, Architecture(80)))
     rewritten = rewrite_regions(data, GpuCode((), frames), {10})
     assert rewritten.patches == ()
     assert (rewritten.free_start.tolist(), rewritten.free_end.tolist()) == ([40], [60])

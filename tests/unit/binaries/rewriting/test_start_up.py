@@ -13,8 +13,8 @@ from trimtab.binaries.elf.functions import Functions, read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.rewriting.compact import Mode, rewrite
+from trimtab.binaries.rewriting.initializers import NOTE, stop_patches, strip_initializers
 from trimtab.binaries.rewriting.locate import locate
-from trimtab.binaries.rewriting.not_started import NOTE, stop_patches, without_start
 from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.binaries.rewriting.start_up import why_started
 
@@ -89,7 +89,7 @@ def stopped(path: Path, destination: Path, mode: Mode = "compact") -> Path:
     elf = read_elf(path)
     functions = read_functions(elf)
     spans = locate(elf, functions, np.zeros(len(functions), bool), keep_symbols=False)
-    spans = without_start(elf, spans)
+    spans = strip_initializers(elf, spans)
     assert spans.note == NOTE
     rewrite(elf, spans, mode, destination, patches=stop_patches(elf))
     return destination
@@ -225,7 +225,7 @@ def test_only_what_code_reads_is_removed(tmp_path: Path, only_api: str) -> None:
     elf = read_elf(path)
     functions = read_functions(elf)
     nothing = np.zeros(len(functions), bool)
-    spans = without_start(elf, locate(elf, functions, nothing, keep_symbols=True))
+    spans = strip_initializers(elf, locate(elf, functions, nothing, keep_symbols=True))
     spans.validate(elf.size_bytes)
     reasons = np.repeat(spans.reason, spans.end - spans.start)
     for name in (".dynsym", ".dynstr", ".gnu.hash", ".rela.dyn", ".rela.plt", ".dynamic", ".got",

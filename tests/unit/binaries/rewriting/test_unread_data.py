@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.binaries.elf.dynamic_section import DT_GNU_HASH, read_dynamic_section
+from trimtab.binaries.elf.format_rules import check_format
 from trimtab.binaries.elf.headers import PF_W, PT_DYNAMIC
-from trimtab.binaries.elf.promises import check_promises
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.rewriting.spans import REMOVED_DATA, SpanReason, Spans
 from trimtab.binaries.rewriting.unread_data import may_leave, with_read, without_unread_data
@@ -55,7 +55,7 @@ def test_what_may_leave_is_nobody_elses(path: Path) -> None:
     for section in elf.sections:
         if section not in constants:
             assert not may[section.offset : section.end].any(), section.name
-    for start, end, what in check_promises(elf):
+    for start, end, what in check_format(elf):
         assert not may[start:end].any(), what
     for load in elf.loads:
         here = may[load.offset // PAGE * PAGE : -(-load.end // PAGE) * PAGE]

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from trimtab.debloating.copies.compressed_size import LEVEL, compressed_bytes
-from trimtab.debloating.copies.layout import Layout
+from trimtab.debloating.copies.layout import EnvironmentLayout
 from trimtab.zstd import zstd
 
 
@@ -25,7 +25,7 @@ def test_each_file_once_and_by_its_path(tmp_path: Path) -> None:
     }
     compressor = zstd.ZstdCompressor(options=one_worker)
     expected = len(compressor.compress(stream)) + len(compressor.flush())
-    found = compressed_bytes(Layout.of_root(top))
+    found = compressed_bytes(EnvironmentLayout.of_root(top))
     assert abs(found - expected) < 200  # how it is handed over may move a block's end
-    assert found == compressed_bytes(Layout.of(top), threads=2)
+    assert found == compressed_bytes(EnvironmentLayout.of(top), threads=2)
     assert 3_000_000 < found < 3_010_000

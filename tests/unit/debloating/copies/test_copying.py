@@ -14,7 +14,7 @@ import pytest
 
 from trimtab.config.groups.debloat import Share
 from trimtab.debloating.copies.copying import copy_tree
-from trimtab.debloating.copies.layout import Entry, Layout
+from trimtab.debloating.copies.layout import EnvironmentLayout, LayoutEntry
 from trimtab.files import remove_tree
 from trimtab.records.built_environment import LinkedFile
 
@@ -48,7 +48,7 @@ def source(tmp_path: Path) -> Path:
 def copied(source: Path, share: Share = Share.AUTO) -> Path:
     copy = source.parent / "copy"
     shutil.rmtree(copy, ignore_errors=True)
-    copy_tree(Layout.of(source), copy, {"module.so"}, share)
+    copy_tree(EnvironmentLayout.of(source), copy, {"module.so"}, share)
     return copy
 
 
@@ -69,7 +69,9 @@ def test_compiled_code_is_one_file(source: Path) -> None:
 
 
 def test_what_is_one_with_the_original_is_told(source: Path) -> None:
-    linked = copy_tree(Layout.of(source), source.parent / "copy", set(), Share.AUTO).linked
+    linked = copy_tree(
+        EnvironmentLayout.of(source), source.parent / "copy", set(), Share.AUTO
+    ).linked
     assert linked.keys() == {"mine.so", "mine.o", "libmine.a"}  # Python checks its bytecode
     status = (source / "mine.so").stat()
     assert linked["mine.so"] == LinkedFile(status.st_size, status.st_mtime_ns)
@@ -104,7 +106,7 @@ def test_sockets_and_pipes_are_left_behind(source: Path, monkeypatch: pytest.Mon
 
 def test_another_file_system_gets_copies(source: Path, other_file_system: Path) -> None:
     copy = other_file_system / "copy"
-    shared = copy_tree(Layout.of(source), copy, set(), Share.AUTO)
+    shared = copy_tree(EnvironmentLayout.of(source), copy, set(), Share.AUTO)
     assert (shared.linked, shared.reflinked_bytes) == ({}, 0)
     for path in filter(Path.is_file, source.iterdir()):
         assert (copy / path.name).read_bytes() == path.read_bytes()
@@ -153,7 +155,7 @@ def test_only_what_is_as_it_was_is_taken_from_an_earlier_copy(source: Path) -> N
     (source / "dated").write_bytes(b"two")
     os.utime(source / "dated", (1, 1))  # as of every file of some installers
     copy = source.parent / "again"
-    copy_tree(Layout.of(source), copy, set(), Share.AUTO, earlier)
+    copy_tree(EnvironmentLayout.of(source), copy, set(), Share.AUTO, earlier)
     for path in filter(Path.is_file, source.iterdir()):
         assert (copy / path.name).read_bytes() == path.read_bytes(), path
         assert not (copy / path.name).is_symlink()
@@ -183,7 +185,7 @@ def test_what_cannot_be_read_is_named(source: Path, name: str) -> None:
         os.seteuid(65534)
     try:
         with pytest.raises(PermissionError) as error:
-            copy_tree(Layout.of(place / "source"), place / "copy", set(), Share.AUTO)
+            copy_tree(EnvironmentLayout.of(place / "source"), place / "copy", set(), Share.AUTO)
     finally:
         os.seteuid(user)
         (place / "source" / name).chmod(0o700)
@@ -191,10 +193,10 @@ def test_what_cannot_be_read_is_named(source: Path, name: str) -> None:
     assert error.value.filename == str(place / "source" / name)
 
 
-class Restless(Layout):
+class Restless(EnvironmentLayout):
     """An environment that is in use: what is told of is gone before it is copied."""
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LayoutEntry]:
         for entry in super().entries():
             if entry.name in ("module.pyc.123", "one.pyc"):
                 Path(entry.path).unlink()
@@ -216,8 +218,8 @@ def test_bytecode_that_others_remove_meanwhile_is_left_out(source: Path, tmp_pat
 def test_anything_else_that_others_remove_is_an_error(
     source: Path, tmp_path: Path, gone: str
 ) -> None:
-    class Removing(Layout):
-        def entries(self) -> Iterator[Entry]:
+    class Removing(EnvironmentLayout):
+        def entries(self) -> Iterator[LayoutEntry]:
             yield from super().entries()
             remove_tree(tmp_path / gone)
 

@@ -9,8 +9,8 @@ import pytest
 
 from trimtab.config.groups.debloat import Share
 from trimtab.debloating.copies.copying import copy_tree
-from trimtab.debloating.copies.held_folder import HeldFolder
-from trimtab.debloating.copies.layout import Layout
+from trimtab.debloating.copies.directory_handle import DirectoryHandle
+from trimtab.debloating.copies.layout import EnvironmentLayout
 from trimtab.errors import UserError
 
 
@@ -29,7 +29,7 @@ def root(tmp_path: Path) -> Path:
 def copied(root: Path, *own: str) -> Path:
     copy = root.parents[2] / "elsewhere/deep/er/copy"
     copy.parent.mkdir(parents=True)
-    copy_tree(Layout.of(root, own), copy, set(), Share.COPY)
+    copy_tree(EnvironmentLayout.of(root, own), copy, set(), Share.COPY)
     return copy
 
 
@@ -102,13 +102,13 @@ def test_a_folder_that_is_written_to_is_copied_where_it_is_a_link(
 def test_a_folder_that_no_copy_can_hold(root: Path, place: str) -> None:
     (root / "bin").symlink_to(place.format(root=root))
     with pytest.raises(UserError, match=rf"{root}/bin: is a link to .*put a folder of its own"):
-        Layout.of(root, ["bin"])
+        EnvironmentLayout.of(root, ["bin"])
 
 
 def test_a_name_leads_nowhere_else(root: Path, tmp_path: Path) -> None:
     """Also by a link that was put there after it was looked at."""
     victim = tmp_path / "real/outside"
-    with HeldFolder.make(tmp_path / "new") as top:
+    with DirectoryHandle.make(tmp_path / "new") as top:
         with top.folder("a/b", make=True) as inner:
             (tmp_path / "new/a").rename(tmp_path / "new/moved")
             (tmp_path / "new/a").symlink_to(victim)
@@ -194,7 +194,7 @@ def test_pipes_sockets_and_devices_stay_behind(root: Path, monkeypatch: pytest.M
 
 def test_a_path_in_the_environment_by_any_name(root: Path, tmp_path: Path) -> None:
     (root / "lib/packages").symlink_to(tmp_path / "real/outside")
-    layout = Layout.of(tmp_path / "other/envs/env", ["lib/pack*"])
+    layout = EnvironmentLayout.of(tmp_path / "other/envs/env", ["lib/pack*"])
     assert layout.name_of(root / "lib/file") == PurePath("lib/file")
     assert layout.name_of(tmp_path / "real/outside/file") == PurePath("lib/packages/file")
     assert layout.name_of(tmp_path / "real/envs/env2") is None

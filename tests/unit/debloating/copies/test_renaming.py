@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from trimtab.debloating.copies.held_folder import HeldFolder
+from trimtab.debloating.copies.directory_handle import DirectoryHandle
 from trimtab.debloating.copies.renaming import Renaming, rename_in
 
 OLD, NEW = Path("/x/e10"), Path("/new place/é'\"")
@@ -114,7 +114,7 @@ def test_a_word_of_a_shell_stays_one(tmp_path: Path) -> None:
     quoted = "A='/x/e10'\nB=/x/e10\nC=\"/x/e10\"\nD=/x/e10/bin:/x/e10b\nexport E=/x/e10\n"
     (tmp_path / "bin/activate").write_text(quoted)
     new = Path("/new place/a$b&c")
-    with HeldFolder.at(tmp_path) as copy:
+    with DirectoryHandle.at(tmp_path) as copy:
         rename_in(copy, ["bin/*"], [OLD], new)
     script = f'. {shlex.quote(str(tmp_path / "bin/activate"))}; printf \'%s|\' "$A" "$B" "$E"'
     printed = subprocess.check_output(["sh", "-c", script], text=True)
@@ -133,7 +133,7 @@ def test_only_the_files_that_name_it_are_written(tmp_path: Path) -> None:
     original = tmp_path / "one_file"
     original.hardlink_to(tmp_path / "script")
     before = {path.name: path.stat() for path in tmp_path.iterdir()}
-    with HeldFolder.at(tmp_path) as copy:
+    with DirectoryHandle.at(tmp_path) as copy:
         rename_in(copy, ["*r*"], [OLD], Path("/new"))
     assert original.read_bytes() == b"#!/x/e10/bin/python\n"
     assert (tmp_path / "script").read_bytes() == b"#!/new/bin/python\n"

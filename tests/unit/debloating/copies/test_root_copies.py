@@ -10,7 +10,7 @@ import pytest
 
 from trimtab.config.groups.debloat import Share
 from trimtab.debloating.copies.copying import copy_tree
-from trimtab.debloating.copies.layout import Layout
+from trimtab.debloating.copies.layout import EnvironmentLayout
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files to others")
 
@@ -58,7 +58,7 @@ def test_nothing_changes(root: Path, tmp_path: Path, share: Share) -> None:
     (root / "var/lib/db").chmod(0o2700)
     (root / "proc").chmod(0o555)
     before = facts(root)
-    copy_tree(Layout.of_root(root), tmp_path / "copy", set(), share)
+    copy_tree(EnvironmentLayout.of_root(root), tmp_path / "copy", set(), share)
     assert facts(tmp_path / "copy") == before == facts(root)
 
 
@@ -70,19 +70,19 @@ def test_capabilities_of_programs_stay(root: Path, tmp_path: Path) -> None:
         os.setxattr(root / "usr/bin/tool", "security.capability", value)
     except OSError as error:
         pytest.skip(f"no capabilities of files here: {error}")
-    copy_tree(Layout.of_root(root), tmp_path / "copy", set(), Share.COPY)
+    copy_tree(EnvironmentLayout.of_root(root), tmp_path / "copy", set(), Share.COPY)
     assert os.getxattr(tmp_path / "copy/usr/bin/tool", "security.capability") == value
 
 
 def test_links_are_texts(root: Path, tmp_path: Path) -> None:
-    copy_tree(Layout.of_root(root), tmp_path / "copy", set(), Share.AUTO)
+    copy_tree(EnvironmentLayout.of_root(root), tmp_path / "copy", set(), Share.AUTO)
     links = {name: fact[3] for name, fact in facts(root).items()}
     assert {name: fact[3] for name, fact in facts(tmp_path / "copy").items()} == links
 
 
 def test_of_a_folder_that_is_left_out_nothing_is_copied(root: Path, tmp_path: Path) -> None:
     left_out = {"var/lib", "etc/dangling", "etc/passwd"}
-    copy_tree(Layout.of_root(root), tmp_path / "copy", left_out, Share.AUTO)
+    copy_tree(EnvironmentLayout.of_root(root), tmp_path / "copy", left_out, Share.AUTO)
     gone = facts(root).keys() - facts(tmp_path / "copy").keys()
     assert gone == left_out | {name for name in facts(root) if name.startswith("var/lib/")}
 
@@ -93,8 +93,8 @@ def test_what_is_mounted_stays_behind(root: Path, tmp_path: Path) -> None:
         "import sys; from pathlib import Path;"
         "from trimtab.config.groups.debloat import Share;"
         "from trimtab.debloating.copies.copying import copy_tree;"
-        "from trimtab.debloating.copies.layout import Layout;"
-        "copy_tree(Layout.of_root(Path(sys.argv[1])), Path(sys.argv[2]), set(), Share.AUTO)"
+        "from trimtab.debloating.copies.layout import EnvironmentLayout;"
+        "copy_tree(EnvironmentLayout.of_root(Path(sys.argv[1])), Path(sys.argv[2]), set(), Share.AUTO)"
     )
     script = f'{mount} || exit 99; exec "$@"'
     unshare = ["unshare", "--mount", *(["--map-root-user"] if os.geteuid() else [])]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from trimtab.debloating.file_index.layout import (
     BLOCK_ENTRIES,
     DIGEST_BYTES,
-    Entry,
     EntryKind,
+    IndexEntry,
     hash_of,
     text_filter,
 )
@@ -35,7 +35,7 @@ NUMBERS = st.integers(0, (1 << 32) - 1)
 
 
 @st.composite
-def trees(draw: st.DrawFn) -> list[Entry]:
+def trees(draw: st.DrawFn) -> list[IndexEntry]:
     """Entries of any kind, in any order, at paths of their own."""
     paths = draw(st.lists(PATHS, unique=True, max_size=3 * BLOCK_ENTRIES))
     numbers = random.Random(draw(st.integers(0, 1000)))
@@ -44,7 +44,7 @@ def trees(draw: st.DrawFn) -> list[Entry]:
     entries = []
     for path in paths:
         kind = numbers.choice(list(EntryKind))
-        entry = Entry(path, kind, *numbers.choice(few), numbers.choice(times))
+        entry = IndexEntry(path, kind, *numbers.choice(few), numbers.choice(times))
         if kind == EntryKind.REGULAR:
             digest, size = numbers.randbytes(DIGEST_BYTES), numbers.choice([0, 127, 128, 1 << 50])
             others = {path, *numbers.sample(paths, min(2, len(paths)))}
@@ -58,13 +58,13 @@ def trees(draw: st.DrawFn) -> list[Entry]:
     return entries
 
 
-def by_path(entries: list[Entry]) -> list[Entry]:
+def by_path(entries: list[IndexEntry]) -> list[IndexEntry]:
     return sorted(entries, key=lambda entry: os.fsencode(entry.path))
 
 
 @settings(max_examples=60, deadline=None)
 @given(tree=trees())
-def test_what_is_written_is_read(tree: list[Entry]) -> None:
+def test_what_is_written_is_read(tree: list[IndexEntry]) -> None:
     index = index_of(tree, 1, "", [])
     read = entries_of(index)
     assert by_path(read) == by_path(tree)
@@ -91,7 +91,7 @@ def read_by_c(reader: Path, index: bytes, folder: Path) -> list[str]:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
-def line_of(entry: Entry) -> str:
+def line_of(entry: IndexEntry) -> str:
     second, ns = divmod(entry.modified_ns, 10**9)
     numbers = (entry.kind, entry.mode, entry.user, entry.group, second, ns, entry.size_bytes)
     texts = (os.fsencode(entry.path), entry.digest, os.fsencode(entry.target))
@@ -105,7 +105,7 @@ def line_of(entry: Entry) -> str:
 @settings(max_examples=25, deadline=None)
 @given(tree=trees())
 def test_c_reads_the_same(
-    reader: Path, tmp_path_factory: pytest.TempPathFactory, tree: list[Entry]
+    reader: Path, tmp_path_factory: pytest.TempPathFactory, tree: list[IndexEntry]
 ) -> None:
     index = index_of(tree, 1, "", [])
     folder = tmp_path_factory.mktemp("environment")
@@ -115,8 +115,8 @@ def test_c_reads_the_same(
 def test_a_large_folder_and_deep_ones(reader: Path, tmp_path: Path) -> None:
     """Names of a folder over many blocks are found, and those of many folders in one block."""
     names = [f"{number:04}{'x' * (number % 7)}" for number in range(900)]
-    flat = [Entry(f"lib/{name}", EntryKind.FOLDER) for name in names]
-    deep = [Entry("d/" * number + "e", EntryKind.LINK, target="t") for number in range(60)]
+    flat = [IndexEntry(f"lib/{name}", EntryKind.FOLDER) for name in names]
+    deep = [IndexEntry("d/" * number + "e", EntryKind.LINK, target="t") for number in range(60)]
     index = index_of(flat + deep, 0, "/original", [])
     assert read_by_c(reader, index, tmp_path) == [line_of(entry) for entry in entries_of(index)]
 
@@ -124,7 +124,7 @@ def test_a_large_folder_and_deep_ones(reader: Path, tmp_path: Path) -> None:
 @settings(max_examples=200, deadline=None)
 @given(at=st.integers(0), bit=st.integers(0, 7), cut=st.booleans())
 def test_no_bit_of_it_can_change(at: int, bit: int, cut: bool) -> None:
-    tree = [Entry(f"a/{number}", EntryKind.REGULAR, size_bytes=number) for number in range(20)]
+    tree = [IndexEntry(f"a/{number}", EntryKind.REGULAR, size_bytes=number) for number in range(20)]
     index = bytearray(index_of(tree, 1, "http://store", ["a"]))
     at %= len(index)
     if cut:
@@ -152,7 +152,7 @@ def test_an_entry_takes_little() -> None:
             for path in (f"{name}{stem}.py", f"{name}__pycache__/{stem}.cpython-311.pyc"):
                 digest = numbers.randbytes(DIGEST_BYTES)
                 size = numbers.randrange(50_000)
-                tree.append(Entry(path, EntryKind.REGULAR, 0o644, 0, 0, 10**18, size, digest))
+                tree.append(IndexEntry(path, EntryKind.REGULAR, 0o644, 0, 0, 10**18, size, digest))
     size_bytes = len(index_of(tree, 1, "", []))
     assert (size_bytes - 4096) / len(tree) < 33
 
@@ -179,12 +179,12 @@ def _passes(words: list[int], name: str) -> bool:
 @pytest.mark.parametrize(
     ("entry", "location"),
     [
-        (Entry("a/" * 2048 + "b", EntryKind.FOLDER), ""),
-        (Entry("a", EntryKind.LINK, target="x" * 4096), ""),
-        (Entry("n" * 256, EntryKind.FOLDER), ""),
-        (Entry("a", EntryKind.FOLDER), "/" + "x" * 4028),
+        (IndexEntry("a/" * 2048 + "b", EntryKind.FOLDER), ""),
+        (IndexEntry("a", EntryKind.LINK, target="x" * 4096), ""),
+        (IndexEntry("n" * 256, EntryKind.FOLDER), ""),
+        (IndexEntry("a", EntryKind.FOLDER), "/" + "x" * 4028),
     ],
 )
-def test_what_is_too_long(entry: Entry, location: str) -> None:
+def test_what_is_too_long(entry: IndexEntry, location: str) -> None:
     with pytest.raises(UserError):
         index_of([entry], 1, location, [])

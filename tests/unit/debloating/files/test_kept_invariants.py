@@ -4,9 +4,9 @@ from hand_made_root import Content, Link, Program, elf, missing, root_of, used
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.debloating.files.closure import Use, kept_paths
+from trimtab.debloating.files.closure import PathUse, kept_paths
 from trimtab.debloating.files.removed_files import selection
-from trimtab.debloating.files.tree import NodeKind, Tree, joined, parents
+from trimtab.debloating.files.tree import FileTree, NodeKind, joined, parents
 
 SITE = "/usr/lib/python3.11/site-packages"
 LOADER = "/lib64/ld-linux-x86-64.so.2"
@@ -48,14 +48,14 @@ TRACES = st.lists(
 )
 
 
-def only(tree: Tree, paths: set[str]) -> Tree:
+def only(tree: FileTree, paths: set[str]) -> FileTree:
     """The slim copy: nothing but these paths."""
     nodes = {path: node for path, node in tree.nodes.items() if path in paths}
-    return Tree(nodes, tree.open_file, tree.tops)
+    return FileTree(nodes, tree.open_file, tree.tops)
 
 
 @given(TRACES)
-def test_what_stays_leads_to_what_stays(trace: list[Use]) -> None:
+def test_what_stays_leads_to_what_stays(trace: list[PathUse]) -> None:
     kept = set(kept_paths(TREE, [trace]))
     slim = only(TREE, kept)
     assert kept <= TREE.nodes.keys()
@@ -69,20 +69,20 @@ def test_what_stays_leads_to_what_stays(trace: list[Use]) -> None:
 
 
 @given(TRACES)
-def test_the_closure_of_what_stays_is_what_stays(trace: list[Use]) -> None:
+def test_the_closure_of_what_stays_is_what_stays(trace: list[PathUse]) -> None:
     kept = set(kept_paths(TREE, [trace]))
     assert set(kept_paths(only(TREE, kept), [trace])) == kept
 
 
 @given(TRACES, TRACES)
-def test_whoever_profiles_more_keeps_more(one: list[Use], other: list[Use]) -> None:
+def test_whoever_profiles_more_keeps_more(one: list[PathUse], other: list[PathUse]) -> None:
     both = set(kept_paths(TREE, [one, other]))
     assert both >= set(kept_paths(TREE, [one])) | set(kept_paths(TREE, [other]))
     assert both == set(kept_paths(TREE, [other, one]))
 
 
 @given(TRACES)
-def test_every_path_has_a_reason_that_stays_as_well(trace: list[Use]) -> None:
+def test_every_path_has_a_reason_that_stays_as_well(trace: list[PathUse]) -> None:
     kept = kept_paths(TREE, [trace])
     for path, reasons in kept.reasons.items():
         assert reasons
@@ -90,7 +90,7 @@ def test_every_path_has_a_reason_that_stays_as_well(trace: list[Use]) -> None:
 
 
 @given(TRACES)
-def test_the_parts_add_up(trace: list[Use]) -> None:
+def test_the_parts_add_up(trace: list[PathUse]) -> None:
     kept = kept_paths(TREE, [trace])
     result = selection(TREE, kept)
     files = {path: node for path, node in TREE.nodes.items() if node.kind is NodeKind.FILE}

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import pytest
 from hand_made_root import FOLDER, Content, Link, Program, elf, missing, root_of, used
 
-from trimtab.debloating.files.closure import Use, kept_paths
-from trimtab.debloating.files.keeping import Reason
+from trimtab.debloating.files.closure import PathUse, kept_paths
+from trimtab.debloating.files.closure_rules import KeepReason
 from trimtab.errors import UserError
 
 LOADER = "/lib64/ld-linux-x86-64.so.2"
@@ -14,7 +14,10 @@ SITE = "/usr/lib/python3.11/site-packages"
 
 
 def kept(
-    contents: dict[str, Content], *traces: Iterable[Use], also: Iterable[str] = (), **variables: str
+    contents: dict[str, Content],
+    *traces: Iterable[PathUse],
+    also: Iterable[str] = (),
+    **variables: str,
 ) -> set[str]:
     """The files and links that stay; folders are above them, or said by those that ask."""
     return set(kept_paths(root_of(contents), traces, also, variables)) - {"/"}
@@ -33,12 +36,12 @@ def test_what_was_used_stays_with_every_link_and_folder_on_the_way() -> None:
         *("/", "/bin", "/usr", "/usr/bin", "/usr/bin/editor", "/etc", "/etc/alternatives"),
         *("/etc/alternatives/editor", "/usr/bin/vim"),
     }
-    assert found.reasons["/usr/bin/vim"][Reason.USED] == ""
+    assert found.reasons["/usr/bin/vim"][KeepReason.USED] == ""
     assert (
-        found.reasons["/usr/bin/vim"][Reason.LINK] == "/bin"
-        or Reason.LINK in (found.reasons["/usr/bin/vim"])
+        found.reasons["/usr/bin/vim"][KeepReason.LINK] == "/bin"
+        or KeepReason.LINK in (found.reasons["/usr/bin/vim"])
     )
-    assert Reason.PARENT in found.reasons["/etc"]
+    assert KeepReason.PARENT in found.reasons["/etc"]
 
 
 def test_of_a_missing_path_its_folder_stays_and_it_does_not_appear() -> None:

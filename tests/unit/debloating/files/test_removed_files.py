@@ -11,7 +11,7 @@ from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.kinds_of_files import FileKind, kind_of_file
 from trimtab.debloating.files.packages import packages_of
 from trimtab.debloating.files.removed_files import CountedFile, selection
-from trimtab.debloating.files.tree import Node, NodeKind, Tree
+from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
 from trimtab.records.manifest import Environment, Manifest, RemovedFiles, Timings
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import FILES
@@ -74,9 +74,9 @@ def test_packages_of_alpine_and_what_pip_put_beside_debian_s() -> None:
 
 
 def test_a_file_with_several_names_goes_once_and_only_with_its_last() -> None:
-    two, single = Node(NodeKind.FILE, 100, file_id=(1, 2)), Node(NodeKind.FILE, 7)
-    nodes = {"/": Node(NodeKind.FOLDER), "/a": two, "/b": two, "/c": single}
-    tree = Tree(nodes, root_of({"/a": "", "/b": "", "/c": ""}).open_file)
+    two, single = TreeNode(NodeKind.FILE, 100, file_id=(1, 2)), TreeNode(NodeKind.FILE, 7)
+    nodes = {"/": TreeNode(NodeKind.FOLDER), "/a": two, "/b": two, "/c": single}
+    tree = FileTree(nodes, root_of({"/a": "", "/b": "", "/c": ""}).open_file)
     none = selection(tree, kept_paths(tree, []))
     assert [file.size_bytes for file in none.removed] == [100, 0, 7]
     assert (none.kept_files, none.kept_bytes, none.removed_bytes) == (0, 0, 107)

@@ -11,10 +11,10 @@ from hand_made_root import used
 from machine_root import root_of_programs
 
 from trimtab.debloating.files.closure import Kept, kept_paths
+from trimtab.debloating.files.closure_rules import KeepReason
 from trimtab.debloating.files.folder_tree import root_tree
-from trimtab.debloating.files.keeping import Reason
 from trimtab.debloating.files.removed_files import selection
-from trimtab.debloating.files.tree import NodeKind, Tree
+from trimtab.debloating.files.tree import FileTree, NodeKind
 
 SCRIPT = """#!/usr/bin/env sh
 ls -l /srv | wc -l
@@ -40,7 +40,7 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def slim(tree: Tree, root: Path, kept: Kept, destination: Path) -> None:
+def slim(tree: FileTree, root: Path, kept: Kept, destination: Path) -> None:
     for path in sorted(kept):
         status = (root / path[1:]).lstat()
         copy = destination / path[1:]
@@ -105,6 +105,6 @@ def test_ldd_agrees(name: str, tmp_path: Path) -> None:
         path
         for path, reasons in kept.reasons.items()
         if tree.nodes[path].kind is NodeKind.FILE
-        and not reasons.keys().isdisjoint({Reason.LIBRARY, Reason.INTERPRETER})
+        and not reasons.keys().isdisjoint({KeepReason.LIBRARY, KeepReason.INTERPRETER})
     }
     assert ours == {os.path.realpath(word) for word in said if word.startswith("/")}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.debloating.copies.layout import Layout
+from trimtab.debloating.copies.layout import EnvironmentLayout
 from trimtab.debloating.files.unread import other_files
 from trimtab.records.usage import Usage, UsedFile
 
@@ -31,7 +31,9 @@ def test_a_file_counts_once_and_is_read_by_any_of_its_names(root: Path) -> None:
         UsedFile(str(root / "lib/a.py"), str(root / "lib/a.py"), ["stat", "read"]),
         UsedFile(str(root / "lib/b.py"), str(root / "lib/b.py"), ["stat"]),
     ]
-    found = other_files(Layout.of(root), [usage(*read)], {"lib/libx.so"}, lambda name: False)
+    found = other_files(
+        EnvironmentLayout.of(root), [usage(*read)], {"lib/libx.so"}, lambda name: False
+    )
     block = (root / "lib/a.py").stat().st_blocks * 512
     modules, data = found["Python modules"], found["other"]
     assert (modules.files, modules.unread_files) == (2, 1)
@@ -41,7 +43,7 @@ def test_a_file_counts_once_and_is_read_by_any_of_its_names(root: Path) -> None:
 
 
 def test_what_goes_is_not_kept(root: Path) -> None:
-    found = other_files(Layout.of(root), [usage()], {"lib/libx.so"}, "lib/b.py".__eq__)
+    found = other_files(EnvironmentLayout.of(root), [usage()], {"lib/libx.so"}, "lib/b.py".__eq__)
     modules = found["Python modules"]
     assert modules.unread_disk_bytes == modules.disk_bytes == 2 * modules.kept_disk_bytes
     assert modules.unread_kept_disk_bytes == modules.kept_disk_bytes
@@ -49,9 +51,9 @@ def test_what_goes_is_not_kept(root: Path) -> None:
 
 def test_of_a_whole_root_names_are_those_of_the_programs_inside(root: Path) -> None:
     read = usage(UsedFile("/lib/a.py", "/lib/a.py", ["read"]))
-    found = other_files(Layout.of_root(root), [read], set(), lambda name: False)
+    found = other_files(EnvironmentLayout.of_root(root), [read], set(), lambda name: False)
     assert found["Python modules"].unread_files == 1
 
 
 def test_nothing_is_said_where_it_is_not_known_what_was_read(root: Path) -> None:
-    assert other_files(Layout.of(root), [usage(complete=False)], set(), bool) == {}
+    assert other_files(EnvironmentLayout.of(root), [usage(complete=False)], set(), bool) == {}

@@ -9,9 +9,9 @@ import pytest
 from fatbin_parts import cubin
 
 from trimtab.binaries.gpu.architecture import Architecture, parse_architecture
-from trimtab.binaries.gpu.fatbin import Element, Frame, GpuCode, Kind, Region
+from trimtab.binaries.gpu.fatbin import CubinFrame, Element, ElementKind, FatbinRegion, GpuCode
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
-from trimtab.debloating.gpu.elements import Decisions, ElementReason, GpuUse, decide
+from trimtab.debloating.gpu.elements import Decisions, ElementReason, UsedGpuCode, decide
 from trimtab.debloating.gpu.gpu_code import LocatedGpuCode
 from trimtab.debloating.span_document import document_of
 from trimtab.records.usage import UsedModule
@@ -29,7 +29,7 @@ class Piece:
 
     architecture: str
     program: bytes
-    kind: Kind = Kind.ELF
+    kind: ElementKind = ElementKind.ELF
 
 
 def elf(architecture: str, kernels: str = "", variables: str = "", salt: str = "") -> Piece:
@@ -37,11 +37,11 @@ def elf(architecture: str, kernels: str = "", variables: str = "", salt: str = "
 
 
 def text(architecture: str, *entries: str) -> Piece:
-    return Piece(architecture, ptx(*entries), Kind.PTX)
+    return Piece(architecture, ptx(*entries), ElementKind.PTX)
 
 
 def lto(architecture: str) -> Piece:
-    return Piece(architecture, b"scrambled", Kind.LTO_IR)
+    return Piece(architecture, b"scrambled", ElementKind.LTO_IR)
 
 
 def laid_out(*regions: list[Piece]) -> tuple[np.ndarray, GpuCode]:
@@ -64,7 +64,7 @@ def laid_out(*regions: list[Piece]) -> tuple[np.ndarray, GpuCode]:
                 )
             )
             data += bytes(64) + piece.program
-        found.append(Region(start, tuple(elements)))
+        found.append(FatbinRegion(start, tuple(elements)))
     return np.frombuffer(data, np.uint8), GpuCode(tuple(found), ())
 
 
@@ -83,7 +83,7 @@ def reasons(decisions: Decisions) -> list[ElementReason]:
 
 
 def decided(
-    regions: list[list[Piece]], gpus: list[int], use: GpuUse | None = None
+    regions: list[list[Piece]], gpus: list[int], use: UsedGpuCode | None = None
 ) -> list[ElementReason]:
     data, code = laid_out(*regions)
     return reasons(decide(data, code, gpus, use))
@@ -125,7 +125,7 @@ def test_without_a_trace_what_a_gpu_can_get_is_kept(
 
 def test_on_the_traced_gpu_what_was_loaded_is_used() -> None:
     used, other = elf("sm_90", "a b"), elf("sm_90", "a c")
-    use = GpuUse.of([module(used, "a")], [90])
+    use = UsedGpuCode.of([module(used, "a")], [90])
     data, code = laid_out([elf("sm_80", "a b"), used], [elf("sm_80", "a c"), other])
     decisions = decide(data, code, [90], use)
     assert reasons(decisions) == [ARCHITECTURE, USED, ARCHITECTURE, UNUSED]
@@ -138,25 +138,25 @@ def test_on_the_traced_gpu_what_was_loaded_is_used() -> None:
 
 def test_every_copy_of_a_loaded_module_is_kept() -> None:
     used = elf("sm_90", "a")
-    assert decided([[used], [used]], [90], GpuUse.of([module(used)], [90])) == [USED, USED]
+    assert decided([[used], [used]], [90], UsedGpuCode.of([module(used)], [90])) == [USED, USED]
 
 
 def test_a_module_of_the_same_size_but_other_bytes_is_not_used() -> None:
     loaded, other = elf("sm_90", "a", salt="1"), elf("sm_90", "a", salt="2")
     assert len(loaded.program) == len(other.program)
-    use = GpuUse.of([module(loaded, "a")], [90])
+    use = UsedGpuCode.of([module(loaded, "a")], [90])
     assert decided([[loaded], [other]], [90], use) == [USED, UNUSED]
 
 
 def test_a_name_without_a_module_keeps_all_code_that_has_it() -> None:
-    use = GpuUse.of([by_name("a")], [90])
+    use = UsedGpuCode.of([by_name("a")], [90])
     regions = [[elf("sm_80", "a"), elf("sm_90", "a b")], [elf("sm_90", "c")], [elf("sm_90", "a")]]
     assert decided(regions, [90], use) == [ARCHITECTURE, USED, UNUSED, USED]
 
 
 def test_enumerated_modules_say_so_whatever_else_is_known_of_them() -> None:
     used = elf("sm_90", "a b")
-    use = GpuUse.of([module(used, enumerated=True), module(used, "a"), by_name("b")], [90])
+    use = UsedGpuCode.of([module(used, enumerated=True), module(used, "a"), by_name("b")], [90])
     data, code = laid_out([used])
     decisions = decide(data, code, [90], use)
     assert reasons(decisions) == [ElementReason.ENUMERATED]
@@ -174,15 +174,15 @@ def test_enumerated_modules_say_so_whatever_else_is_known_of_them() -> None:
     ],
 )
 def test_code_without_kernels_is_kept_where_it_fits(piece: Piece, expected: ElementReason) -> None:
-    assert decided([[piece]], [90], GpuUse.of([], [90])) == [expected]
+    assert decided([[piece]], [90], UsedGpuCode.of([], [90])) == [expected]
     assert expected.kept == (expected not in (ElementReason.UNUSED, ElementReason.ARCHITECTURE))
 
 
 class TestAGpuThatWasNotTracedOn:
     traced = elf("sm_90", "a b")
 
-    def use(self, *kernels: str, enumerated: bool = False) -> GpuUse:
-        return GpuUse.of([module(self.traced, *kernels, enumerated=enumerated)], [90])
+    def use(self, *kernels: str, enumerated: bool = False) -> UsedGpuCode:
+        return UsedGpuCode.of([module(self.traced, *kernels, enumerated=enumerated)], [90])
 
     def test_the_counterpart_of_a_loaded_module_is_kept(self) -> None:
         region = [elf("sm_80", "a b"), elf("sm_86", "a b"), self.traced]
@@ -211,7 +211,7 @@ class TestAGpuThatWasNotTracedOn:
 
 def test_ptx_is_kept_on_the_traced_gpu_where_no_cubin_fits_and_a_name_of_it_was_used() -> None:
     compiled = UsedModule("c" * 64, 12345, ["a"], [], False, [1])  # by the driver, in no library
-    use = GpuUse.of([compiled], [90])
+    use = UsedGpuCode.of([compiled], [90])
     regions = [
         [elf("sm_80", "a"), text("sm_75", "a"), text("sm_80", "a")],
         [text("sm_80", "z")],
@@ -223,12 +223,12 @@ def test_ptx_is_kept_on_the_traced_gpu_where_no_cubin_fits_and_a_name_of_it_was_
 
 def test_intermediate_code_is_kept_unless_nothing_was_linked() -> None:
     region = [lto("sm_75"), lto("sm_120"), elf("sm_90", "a")]
-    assert decided([region], [90], GpuUse.of([], [90])) == [
+    assert decided([region], [90], UsedGpuCode.of([], [90])) == [
         ElementReason.UNREADABLE,
         ARCHITECTURE,
         UNUSED,
     ]
-    assert decided([region], [90], GpuUse.of([], [90], linked=False)) == [
+    assert decided([region], [90], UsedGpuCode.of([], [90], linked=False)) == [
         UNUSED,
         ARCHITECTURE,
         UNUSED,
@@ -238,7 +238,7 @@ def test_intermediate_code_is_kept_unless_nothing_was_linked() -> None:
 @pytest.mark.parametrize(("linked", "expected"), [(True, ElementReason.GLOBALS), (False, UNUSED)])
 def test_so_is_a_relocatable_cubin_without_kernels(linked: bool, expected: ElementReason) -> None:
     relocatable = Piece("sm_90", cubin("sm_90", variables="table", elf_type=1))
-    assert decided([[relocatable]], [90], GpuUse.of([], [90], linked)) == [expected]
+    assert decided([[relocatable]], [90], UsedGpuCode.of([], [90], linked)) == [expected]
 
 
 def test_a_bare_frame_is_decided_by_itself() -> None:
@@ -247,10 +247,12 @@ def test_a_bare_frame_is_decided_by_itself() -> None:
     data, frames = b"", []
     for program, number in zip(programs, (90, 90, 80), strict=True):
         stored = compress(program)
-        frames.append(Frame(len(data), len(data) + len(stored), len(program), Architecture(number)))
+        frames.append(
+            CubinFrame(len(data), len(data) + len(stored), len(program), Architecture(number))
+        )
         data += stored
     code, array = GpuCode((), tuple(frames)), np.frombuffer(data, np.uint8)
-    use = GpuUse.of([module(Piece("sm_90", programs[0]), "a")], [90])
+    use = UsedGpuCode.of([module(Piece("sm_90", programs[0]), "a")], [90])
     assert reasons(decide(array, code, [90], use)) == [USED, UNUSED, ARCHITECTURE]
     assert reasons(decide(array, code, [80], use)) == [ARCHITECTURE, ARCHITECTURE, USED]
 
@@ -260,7 +262,7 @@ def test_counts_and_bytes_by_reason_add_up_and_the_document_says_it_all() -> Non
     data, code = laid_out(
         [elf("sm_80", "a"), used, text("sm_80", "a")], [elf("sm_90", "b"), elf("sm_90")]
     )
-    decisions = decide(data, code, [90], GpuUse.of([module(used, "a")], [90]))
+    decisions = decide(data, code, [90], UsedGpuCode.of([module(used, "a")], [90]))
     elements = [element for region in code.regions for element in region.elements]
     assert sum(map(decisions.count_of, ElementReason)) == len(elements)
     total_bytes = sum(element.end - element.offset for element in elements)

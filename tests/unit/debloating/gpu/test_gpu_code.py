@@ -12,7 +12,7 @@ from cuda_sources import KERNELS, library, listed_elements, needs_cuda_tools
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
-from trimtab.binaries.gpu.fatbin import Kind, cubin_bytes, find_gpu_code
+from trimtab.binaries.gpu.fatbin import ElementKind, cubin_bytes, find_gpu_code
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.spans import GPU_REMOVED, SpanReason
@@ -83,7 +83,7 @@ def test_used_code_is_found_by_its_digest(compiled: Path, tmp_path: Path, mode: 
     elf = read_elf(compiled)
     element = next(
         e for e in find_gpu_code(elf).regions[0].elements
-        if e.kind is Kind.ELF and e.architecture.number == 80
+        if e.kind is ElementKind.ELF and e.architecture.number == 80
     )  # fmt: skip
     used = module(cubin_bytes(elf.data, element), "scale")
     options = Debloat(name="x", remove=Remove.CODE)

@@ -16,14 +16,14 @@ from trimtab.binaries.gpu.compression import CompressionError, Expansion, TooLar
 from trimtab.binaries.gpu.cubin import CubinError, read_cubin
 from trimtab.binaries.gpu.ptx import PtxError, ptx_kernels
 from trimtab.binaries.rewriting.locate import locate
-from trimtab.debloating.gpu.elements import ElementReason, GpuUse
+from trimtab.debloating.gpu.elements import ElementReason, UsedGpuCode
 from trimtab.debloating.gpu.gpu_code import GpuScope, LocatedGpuCode, has_gpu_code, locate_gpu_code
 from trimtab.debloating.span_document import document_of
 from trimtab.files import sha256_of
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.zstd import zstd
 
-SCOPE = GpuScope((90,), GpuUse.of([], [90]))
+SCOPE = GpuScope((90,), UsedGpuCode.of([], [90]))
 LARGE = cubin("sm_90", "large", code_bytes=1 << 20)
 SMALL = cubin("sm_90", "small")
 Located = Callable[[bytes], tuple[LocatedGpuCode, LibrarySpans]]

@@ -11,11 +11,11 @@ from fatbin_wrappers import read_wrappers
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.gpu.compression import WorkLimit
-from trimtab.binaries.gpu.fatbin import Kind, cubin_bytes, find_gpu_code, read_region
+from trimtab.binaries.gpu.fatbin import ElementKind, cubin_bytes, find_gpu_code, read_region
 from trimtab.binaries.gpu.wrappers import registered_regions
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.config.groups.debloat import Debloat, Remove
-from trimtab.debloating.gpu.elements import GpuUse
+from trimtab.debloating.gpu.elements import UsedGpuCode
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries.located import Located, locate_used
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
@@ -39,7 +39,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def located(
     path: Path,
-    use: GpuUse | None,
+    use: UsedGpuCode | None,
     touched: list[int] | None = None,
     gpus: tuple[int, ...] = (80, 90),
 ) -> Located:
@@ -74,7 +74,7 @@ def with_pages_back(elf: Elf, slim: Path, removed: RemovedPages) -> bytes:
     return bytes(image[: elf.size_bytes])
 
 
-def programs(data: bytes, regions: list[int]) -> list[tuple[int, Kind, int, str]]:
+def programs(data: bytes, regions: list[int]) -> list[tuple[int, ElementKind, int, str]]:
     """Region, kind, architecture and digest of the program of every listed element."""
     view, listed = memoryview(data), []
     for offset in regions:
@@ -95,13 +95,13 @@ def test_what_comes_back_is_what_the_driver_would_have_found(
     elf = read_elf(compiled)
     code = find_gpu_code(elf)
     elements = [element for region in code.regions for element in region.elements]
-    cubins = [element for element in elements if element.kind is Kind.ELF]
+    cubins = [element for element in elements if element.kind is ElementKind.ELF]
     modules = []
     if used:
         program = cubin_bytes(elf.data, cubins[0])
         digest = hashlib.sha256(program).hexdigest()
         modules = [UsedModule(digest, len(program), ["big0"], [], False, [1])]
-    found = located(compiled, GpuUse.of(modules, [80, 90]))
+    found = located(compiled, UsedGpuCode.of(modules, [80, 90]))
     removed = removed_of(compiled, found)
     slim = tmp_path / "slim.so"
     result = rewrite(elf, found.spans, "compact", slim, 4096, patches=found.patches)
@@ -112,7 +112,7 @@ def test_what_comes_back_is_what_the_driver_would_have_found(
     before = programs(elf.data.tobytes(), regions)
     fits = {element.offset for element in elements} & set(found.gpu.placed)
     assert len(after) == len(fits) and set(after) <= set(before)
-    assert {a for _, kind, a, _ in after if kind is Kind.ELF} == {80, 90}
+    assert {a for _, kind, a, _ in after if kind is ElementKind.ELF} == {80, 90}
 
 
 @needs_cuda_tools
@@ -120,7 +120,7 @@ def test_all_gpu_code_that_no_program_asked_for_comes_back_as_it_was(
     compiled: Path, tmp_path: Path
 ) -> None:
     elf = read_elf(compiled)
-    none = GpuUse.of([], [], linked=False)
+    none = UsedGpuCode.of([], [], linked=False)
     found = located(compiled, none, gpus=())
     assert found.gpu.bytes_kept == 0 < found.gpu.bytes_total
     slim = tmp_path / "slim.so"
@@ -135,11 +135,11 @@ def test_all_gpu_code_that_no_program_asked_for_comes_back_as_it_was(
 @needs_cuda_tools
 def test_a_piece_that_came_back_once_is_kept_from_then_on(compiled: Path) -> None:
     elf = read_elf(compiled)
-    unused = located(compiled, GpuUse.of([], [80, 90]))
+    unused = located(compiled, UsedGpuCode.of([], [80, 90]))
     removed = removed_of(compiled, unused)
     kernel = removed.kernels[0]
     assert removed.text[kernel["name"] :].split(b"\0")[0] in (b"big0", b"")
-    again = located(compiled, GpuUse.of([], [80, 90]), [int(kernel["original"]) + 100])
+    again = located(compiled, UsedGpuCode.of([], [80, 90]), [int(kernel["original"]) + 100])
     assert unused.gpu.decisions and again.gpu.decisions
     offset = int(elf.offsets_of(np.array([kernel["original"]], np.int64))[0])
     assert offset in again.gpu.decisions.kept and offset not in unused.gpu.decisions.kept

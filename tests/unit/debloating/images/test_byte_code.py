@@ -13,7 +13,7 @@ from python_root import root_of_python
 from trimtab.debloating.images import byte_code
 from trimtab.debloating.images.byte_code import add_byte_code
 from trimtab.errors import UserError
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,9 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root_of_python(root)
     try:
         with Path(os.devnull).open("wb") as nowhere:
-            Root(root).start(["/bin/sh", "-c", ":"], Path("/"), None, stdout=nowhere).wait()
+            RootFileSystem(root).start(
+                ["/bin/sh", "-c", ":"], Path("/"), None, stdout=nowhere
+            ).wait()
     except UserError as error:
         pytest.skip(f"no root can be entered: {error}")
     (root / "srv/main.py").write_text("import shown\n")
@@ -48,7 +50,7 @@ def compiled_by(root: Path) -> str:
     script = "import sys; sys.addaudithook(lambda event, words: event == 'compile' and "
     script += "print('compiled', words[1])); sys.path.insert(0, '/srv'); import shown"
     command = [str(Path(sys.executable).resolve()), "-c", script]
-    process = Root(root).start(
+    process = RootFileSystem(root).start(
         command, Path("/"), None, env={"PATH": "/bin"}, stdout=subprocess.PIPE
     )
     return process.communicate()[0].decode()

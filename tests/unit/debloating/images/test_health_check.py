@@ -18,7 +18,7 @@ from trimtab.debloating.images.health_check import is_unserved, named_by_health_
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.fields import Fields
 from trimtab.images.archives.image import Config
-from trimtab.profiling.runs.root import ENGINES_PATH, Root
+from trimtab.profiling.runs.root import ENGINES_PATH, RootFileSystem
 
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 ROOT: dict[str, Content] = {
@@ -140,7 +140,7 @@ def test_it_runs_in_a_root_with_nothing_else(tmp_path: Path) -> None:
             shutil.copy2(original, slim / path[1:], follow_symlinks=False)
     command = [*run.shell, *run.health_check[1:]]
     try:
-        process = Root(slim).start(
+        process = RootFileSystem(slim).start(
             command, Path("/"), None, env={"PATH": ENGINES_PATH}, stdout=subprocess.PIPE
         )
     except UserError as error:

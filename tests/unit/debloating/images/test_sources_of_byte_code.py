@@ -11,7 +11,7 @@ from python_root import root_of_python
 from trimtab.cli.verbs import app
 from trimtab.images.archives.opening import open_image
 from trimtab.images.merging import merged_view
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.records.misses.settling import Settling
 from trimtab.records.verdict import Verdict
 
@@ -76,7 +76,9 @@ def test_sources_go_but_for_those_that_are_read(
 
 def said(root: Path, *command: str) -> str:
     variables = {"TRIMTAB_FALLBACK": "strict"}
-    process = Root(root).start(command, Path("/"), None, env=variables, stdout=subprocess.PIPE)
+    process = RootFileSystem(root).start(
+        command, Path("/"), None, env=variables, stdout=subprocess.PIPE
+    )
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     return output.decode()

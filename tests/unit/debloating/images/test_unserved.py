@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hand_made_root import Link, Program, elf, root_of, used
 
-from trimtab.cli.summary import beside_the_entrypoint_in_words, unserved_in_words
+from trimtab.cli.summary import format_other_programs, format_unserved
 from trimtab.debloating.images.unserved import unserved_programs
 from trimtab.records.usage import Usage, UsedFile
 
@@ -58,9 +58,9 @@ def test_of_go_whoever_starts_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [1, 5])
 def test_in_words(number: int) -> None:
-    words = unserved_in_words({f"/bin/{place}": "static" for place in range(number)})
+    words = format_unserved({f"/bin/{place}": "static" for place in range(number)})
     assert words.startswith("functions were not traced in /bin/0 (static)")
     assert words.endswith("what they load stays whole")
     assert ("2 more" in words) == (number == 5)
-    assert "/trimtab/init" in beside_the_entrypoint_in_words(number == 5)
-    assert ("those above" in beside_the_entrypoint_in_words(number == 5)) == (number == 5)
+    assert "/trimtab/init" in format_other_programs(number == 5)
+    assert ("those above" in format_other_programs(number == 5)) == (number == 5)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from handmade import Entry, entry, layer, oci_image
 
-from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.files.tree import FileTree
 from trimtab.debloating.images.comparing import Compared, compare_images
 from trimtab.debloating.images.view_tree import view_tree
 from trimtab.debloating.images.vulnerabilities.advisories import Advisory, read_advisories
@@ -102,7 +102,7 @@ ADVISORIES = [
 ]  # fmt: skip
 
 
-def tree_of(path: Path, members: list[Entry]) -> Tree:
+def tree_of(path: Path, members: list[Entry]) -> FileTree:
     image = open_image(oci_image(path, layer(*members)))
     return view_tree(image, merged_view(image))
 

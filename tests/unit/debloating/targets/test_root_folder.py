@@ -14,7 +14,7 @@ from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY
-from trimtab.debloating.left_alone import left_alone
+from trimtab.debloating.kept_libraries import left_alone
 from trimtab.debloating.libraries.profiled import untraced_libraries
 from trimtab.debloating.misses import learn
 from trimtab.debloating.removal import removed_paths

@@ -15,7 +15,7 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import with_files_followed
 from trimtab.profiling.runs.from_workload import program_of
-from trimtab.profiling.runs.root import INIT, STARTED_BY_INIT, Root
+from trimtab.profiling.runs.root import INIT, STARTED_BY_INIT, RootFileSystem
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.files import read_file_trace
 from trimtab.records.usage import Usage, UsedFile
@@ -120,4 +120,4 @@ def test_without_a_fallback_nothing_starts_it(folder: Path, tmp_path: Path) -> N
     options = Debloat(name="x", remove=Remove.FILES, fallback=Fallback.NONE)
     env = debloated(folder, tmp_path, TRACED, options) / "env"
     assert not (env / INIT.parent).exists()
-    assert "/probe" in Root(env).entering(["/probe"], PurePath("/"), None)[-1:]
+    assert "/probe" in RootFileSystem(env).entering(["/probe"], PurePath("/"), None)[-1:]

@@ -14,8 +14,8 @@ from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import Debloat, Fallback, Remove
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.held_out import HeldOut
-from trimtab.config.groups.output import Comparison, Output
-from trimtab.config.groups.workload import Server, Workload
+from trimtab.config.groups.output import Output, OutputComparison
+from trimtab.config.groups.workload import ServerConfig, Workload
 from trimtab.config.root import Profiling, Verify
 from trimtab.config.stages import DebloatStage, ProfileStage, VerifyStage, dump
 from trimtab.config.validate import checked
@@ -164,7 +164,7 @@ def test_lines_that_only_the_held_out_input_changes_are_found_by_running_it_twic
     folder: Path,
 ) -> None:
     """As pytest's last line, whose number of tests is another one."""
-    lines = Output(Comparison.LINES, changing=[r"^3 passed in \S+$"])
+    lines = Output(OutputComparison.LINES, changing=[r"^3 passed in \S+$"])
     inputs = {"times": named("times"), "which": named("which")}
     mine = replace(workload(folder, **inputs), output=lines)
     manifest, results = folder / "manifest.json", folder / "results"
@@ -214,7 +214,7 @@ def test_a_server_may_end_with_an_exit_code_of_its_own_and_what_drives_it_may_no
 ) -> None:
     serving = {
         "command": ["python", "program.py", "2", "serves", "0"],
-        "server": Server(drive=["echo", "asked"], ready="ready at 7"),
+        "server": ServerConfig(drive=["echo", "asked"], ready="ready at 7"),
     }
     [held] = verified(folder, **serving, other=ending("serves", 3))
     assert held.own_exit_code == 3 and [run.equal for run in held.runs] == [True, True, True]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.output import Comparison, Output
+from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.debloating.verification.places import as_in_original
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.runs.measured import MeasuredRun
@@ -49,6 +49,6 @@ def test_only_the_environments_own_place_is_another(
 
 def test_a_command_judges_what_was_written(tmp_path: Path) -> None:
     program, run = printing(tmp_path, f"{tmp_path}/ws/env")
-    judged = Output(compare=Comparison.COMMAND, command=["true"])
+    judged = Output(compare=OutputComparison.COMMAND, command=["true"])
     again = as_in_original(run, replace(program, output=judged), tmp_path / "ws/env", tmp_path)
     assert again.output == run.output

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.characterization import interactions
-from trimtab.evaluation.characterization.distributions import Distributions
+from trimtab.evaluation.characterization.distributions import MetricDistributions
 from trimtab.evaluation.characterization.levels import TuningLevels
 from trimtab.evaluation.characterization.objectives import (
     Objectives,
@@ -156,7 +156,7 @@ def test_quartiles_are_those_of_the_runs() -> None:
     rows += [run({}, workload="digits_LENET5", train_s_per_1000_records=70.0)]
     [mllib, torch] = [
         row
-        for row in Distributions(of(rows)).tables[0].ours
+        for row in MetricDistributions(of(rows)).tables[0].ours
         if row["metric"] == "train_s_per_1000_records"
     ]
     assert [mllib[key] for key in ("name", "runs", "low", "p25", "median", "p75", "high")] == [
@@ -167,7 +167,9 @@ def test_quartiles_are_those_of_the_runs() -> None:
 
 def test_values_of_a_task_and_of_the_cpu() -> None:
     rows = [run({}, tasks=4, task_s=2.0, cpu_s=3.0, wall_s=2.0), run({}, 1, tasks=0, cpu_s=None)]
-    found = {row["metric"]: row for table in Distributions(of(rows)).tables for row in table.ours}
+    found = {
+        row["metric"]: row for table in MetricDistributions(of(rows)).tables for row in table.ours
+    }
     assert (found["task_s"]["median"], found["task_s"]["runs"]) == (0.5, 1)
     assert (found["cpu_cores"]["median"], found["cpu_cores"]["runs"]) == (1.5, 1)
     assert found["energy_j"]["source"] == "modelled"

@@ -9,7 +9,7 @@ from characterized_runs import failed, measured, run, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.evaluation.characterization.strategies import Comparison, compare
+from trimtab.evaluation.characterization.strategies import StrategyComparison, compare
 
 PLATFORM = [{"executors": 2}, {"shuffle_compress": False}]
 HYPER = [{"depth": 2}, {"depth": 9}]
@@ -25,7 +25,7 @@ def factors(setting: Mapping[str, Any], repeat: int) -> dict[str, float]:
     return {"train_s": train_s, "quality": 0.9, "inference_records_per_s": 1000 / train_s}
 
 
-def compared(rows: list[dict[str, Any]], metric: str = "train_s") -> Comparison:
+def compared(rows: list[dict[str, Any]], metric: str = "train_s") -> StrategyComparison:
     comparison = compare(table(rows), metric)
     assert comparison is not None
     return comparison

@@ -8,15 +8,17 @@ import pytest
 
 from trimtab.evaluation.images.fleets import Fleets
 from trimtab.evaluation.inputs.read import load
-from trimtab.records.images.fleet import Fleet, FleetState, Layers
+from trimtab.records.images.fleet import Fleet, FleetState, LayerTotals
 
 MB = 1_000_000
 
 
 def state(own: int, common: int) -> FleetState:
-    images = {name: Layers(2, common + own * MB, 3 * (common + own * MB)) for name in ("a", "b")}
-    everything = Layers(3, common + 2 * own * MB, 3 * (common + 2 * own * MB))
-    return FleetState(images, everything, Layers(1, common, 3 * common))
+    images = {
+        name: LayerTotals(2, common + own * MB, 3 * (common + own * MB)) for name in ("a", "b")
+    }
+    everything = LayerTotals(3, common + 2 * own * MB, 3 * (common + 2 * own * MB))
+    return FleetState(images, everything, LayerTotals(1, common, 3 * common))
 
 
 @pytest.mark.parametrize("machines", [1, 2])

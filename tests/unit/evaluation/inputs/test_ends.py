@@ -12,7 +12,7 @@ from trimtab.cli.verbs import app
 from trimtab.errors import TrimtabError
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.libraries.whole_environment import WholeEnvironment
-from trimtab.evaluation.outcome.comparison_page import Side, comparison_page
+from trimtab.evaluation.outcome.comparison_page import ComparisonSide, comparison_page
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.evaluation.report.page import render
 from trimtab.evaluation.runs.debloated import Verification
@@ -104,7 +104,7 @@ def test_an_outcome_of_old_says_that_ends_were_not_recorded(
     assert "equal" not in found.sentence
     app(["check", str(tmp_path)], standalone_mode=False)
     assert "how its program ended was not recorded" in " ".join(capsys.readouterr().out.split())
-    page = comparison_page((Side("A", [found]), Side("B", [found])), [], 0)
+    page = comparison_page((ComparisonSide("A", [found]), ComparisonSide("B", [found])), [], 0)
     assert "Output equal" not in page and "was not recorded" in page
 
 

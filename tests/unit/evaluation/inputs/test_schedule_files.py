@@ -9,7 +9,7 @@ import schedule_files as schedules
 from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.inputs.read import load, read_cells
 
-FILES = ("summary.json", "jobs.parquet", "stays.parquet", "nodes.parquet", "load.parquet")
+FILES = ("summary.json", "jobs.parquet", "allocations.parquet", "nodes.parquet", "load.parquet")
 
 
 def test_an_experiment_of_schedules_alone_is_read(tmp_path: Path) -> None:

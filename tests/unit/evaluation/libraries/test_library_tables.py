@@ -10,9 +10,9 @@ from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.libraries.by_library import ByLibrary
 from trimtab.evaluation.libraries.core_library import CoreLibrary
 from trimtab.evaluation.libraries.libraries_total import LibrariesTotal
-from trimtab.evaluation.libraries.sizes import Sizes
+from trimtab.evaluation.libraries.sizes import LibrarySizes
 from trimtab.evaluation.libraries.whole_environment import WholeEnvironment
-from trimtab.evaluation.report.section import Section
+from trimtab.evaluation.report.section import ReportSection
 from trimtab.evaluation.report.tables import Row, Table, is_published
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
 from trimtab.records.manifest import Manifest, UnloadedLibrary
@@ -68,7 +68,7 @@ def test_the_whole_environment_and_what_no_run_loaded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("section", [LibrariesTotal, CoreLibrary])
 def test_published_rows_stand_apart_and_name_their_place(
-    measurements: Measurements, section: type[Section]
+    measurements: Measurements, section: type[ReportSection]
 ) -> None:
     (table,) = section(measurements).tables
     theirs = [row for row in table.rows if is_published(row)]
@@ -125,7 +125,7 @@ def test_sizes_are_told_for_all_libraries_and_for_those_debloated(
 ) -> None:
     sizes = {
         (row["kind"], row["scope"]): (row["before_mb"], row["after_mb"], row["reduction_pct"])
-        for row in Sizes(measurements).tables[0].rows
+        for row in LibrarySizes(measurements).tables[0].rows
     }
     assert sizes["file system", "all libraries"] == (16, 6, 62.5)
     assert sizes["file system", "debloated"] == (15, 5, pytest.approx(200 / 3))
@@ -140,7 +140,7 @@ def test_holes_show_in_the_file_system_and_not_in_the_length(tmp_path: Path) -> 
     debloat = files.write_debloat(tmp_path / "d", libraries=[row])
     measurements = load(files.inputs([files.write_profile(tmp_path / "p")], [debloat]))
     assert LibrariesTotal(measurements).tables[0].rows[0]["file_size_reduction_pct"] == 75
-    table = Sizes(measurements).tables[0]
+    table = LibrarySizes(measurements).tables[0]
     found = {r["kind"]: r["reduction_pct"] for r in table.rows if r["scope"] == "debloated"}
     assert (found["file length"], found["file system"]) == (0, 75)
 

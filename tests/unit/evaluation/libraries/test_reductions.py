@@ -8,7 +8,7 @@ import pytest
 
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.libraries.reductions import Reductions
+from trimtab.evaluation.libraries.reductions import LibraryReductions
 from trimtab.evaluation.report.figures import Figure
 
 
@@ -30,7 +30,7 @@ def medians(figure: Figure) -> list[tuple[float, float]]:
 
 
 def test_libraries_without_functions_are_left_out(tmp_path: Path) -> None:
-    size, count = Reductions(load(files.write_experiment(tmp_path))).figures
+    size, count = LibraryReductions(load(files.write_experiment(tmp_path))).figures
     assert dots(size, "lenet5_train", "CPU") == {
         "lib/libbig.so": 90,
         "lib/libmid.so": 75,
@@ -44,7 +44,7 @@ def test_libraries_without_functions_are_left_out(tmp_path: Path) -> None:
 
 
 def test_libraries_without_gpu_code_are_left_out_of_its_violin(tmp_path: Path) -> None:
-    size, count = Reductions(load(files.write_gpu_experiment(tmp_path))).figures
+    size, count = LibraryReductions(load(files.write_gpu_experiment(tmp_path))).figures
     assert dots(size, "mobilenet_train", "GPU") == {
         "lib/libtorch_cuda.so": 93.75,  # 8 -> 0.5 MB
         "lib/libcublas.so.12": 90,
@@ -58,7 +58,7 @@ def test_libraries_without_gpu_code_are_left_out_of_its_violin(tmp_path: Path) -
 
 
 def test_the_violins_of_cpu_and_gpu_code_stand_beside_each_other(tmp_path: Path) -> None:
-    size, _ = Reductions(load(files.write_gpu_experiment(tmp_path))).figures
+    size, _ = LibraryReductions(load(files.write_gpu_experiment(tmp_path))).figures
     drawn = [row for row in files.values_in(size.spec) if "library" in row]
     centres = {row["code"]: row["centre"] for row in drawn}
     assert centres["CPU"] < 0 < centres["GPU"]
@@ -69,7 +69,7 @@ def test_the_violins_of_cpu_and_gpu_code_stand_beside_each_other(tmp_path: Path)
 
 
 def test_only_the_medians_that_the_paper_states_are_marked(tmp_path: Path) -> None:
-    size, count = Reductions(load(files.write_experiment(tmp_path))).figures
+    size, count = LibraryReductions(load(files.write_experiment(tmp_path))).figures
     assert medians(size) == [(25, 0)]
     assert medians(count) == []
     assert "25 % of CPU code" in size.caption
@@ -80,5 +80,5 @@ def test_only_the_medians_that_the_paper_states_are_marked(tmp_path: Path) -> No
 @pytest.mark.parametrize("rows", [[files.library("only.so", (10, 10), (0, 0), (0, 0), "no code")]])
 def test_an_experiment_with_nothing_to_show_still_draws(rows: list[dict[str, Any]]) -> None:
     target = files.target_of(rows)
-    for figure in Reductions(Measurements(files.inputs([], []), (target,), ())).figures:
+    for figure in LibraryReductions(Measurements(files.inputs([], []), (target,), ())).figures:
         assert "<svg" in figure.svg

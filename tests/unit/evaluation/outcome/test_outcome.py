@@ -11,7 +11,7 @@ from trimtab.errors import UserError
 from trimtab.evaluation.evaluate import evaluate
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.libraries.whole_environment import WholeEnvironment
-from trimtab.evaluation.outcome.document import Change, EnvironmentOutcome, Outcome
+from trimtab.evaluation.outcome.document import BytesBeforeAfter, EnvironmentOutcome, Outcome
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.records.misses.settling import Risk
 from trimtab.records.verdict import VerifiedWorkload
@@ -61,9 +61,9 @@ def test_the_sentence_says_what_it_was_and_is_and_with_what_risk(tmp_path: Path)
 
 
 def test_a_change_says_less_or_more() -> None:
-    assert str(Change(1_000_000, 900_000)) == "1.0 → 0.9 MB (10.0 % less)"
-    assert str(Change(1_000_000, 1_100_000)) == "1.0 → 1.1 MB (10.0 % more)"
-    assert str(Change(0, 1_100_000)) == "0.0 → 1.1 MB"
+    assert str(BytesBeforeAfter(1_000_000, 900_000)) == "1.0 → 0.9 MB (10.0 % less)"
+    assert str(BytesBeforeAfter(1_000_000, 1_100_000)) == "1.0 → 1.1 MB (10.0 % more)"
+    assert str(BytesBeforeAfter(0, 1_100_000)) == "0.0 → 1.1 MB"
 
 
 def test_a_verification_that_failed_or_was_not_made_is_said(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ from experiment_files import inputs
 
 from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.evaluate import evaluate
-from trimtab.evaluation.inputs.measurements import Inputs, Measurements, TaskProgramFacts
+from trimtab.evaluation.inputs.measurements import EvaluationInputs, Measurements, TaskProgramFacts
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.protection.authors import authors_rows
+from trimtab.evaluation.protection.applications import Macro
 from trimtab.evaluation.protection.enclaves import Enclaves
-from trimtab.evaluation.protection.macro import Macro
+from trimtab.evaluation.protection.overhead import ProtectionOverhead
 from trimtab.evaluation.protection.policies import Policies
-from trimtab.evaluation.protection.price import Price
+from trimtab.evaluation.protection.published_run_times import authors_rows
 from trimtab.evaluation.protection.section import PROTECTION
 from trimtab.evaluation.protection.workers import Workers
 from trimtab.evaluation.report.section import find_sections
@@ -90,7 +90,7 @@ def every_run() -> list[dict[str, Any]]:
     return rows
 
 
-def written(folder: Path, rows: Iterable[dict[str, Any]]) -> Inputs:
+def written(folder: Path, rows: Iterable[dict[str, Any]]) -> EvaluationInputs:
     path = folder / "runs.parquet"
     whole = dict.fromkeys(("tasks", "enclave_calls", "enclave_bytes"), "Int64")
     frame = pd.DataFrame(rows, columns=PROTECTED_RUNS.names).astype(whole)
@@ -109,7 +109,7 @@ def ours(section: Any, **values: Any) -> list[dict[str, Any]]:
 
 
 def test_the_price_is_that_over_the_original_of_the_same_kind(measurements: Measurements) -> None:
-    section = Price(measurements)
+    section = ProtectionOverhead(measurements)
     (sgx,) = ours(section, variant="sgx", how="run here")
     assert (sgx["enclave"], sgx["workers"]) == ("process", 1)
     # Medians of 1.0, 1.01 and 1.02 times 3 and 1.
@@ -125,7 +125,7 @@ def test_the_price_is_that_over_the_original_of_the_same_kind(measurements: Meas
 
 
 def test_what_an_enclave_costs_stands_first(measurements: Measurements) -> None:
-    [(place, figure)] = Price(measurements).key_figures()
+    [(place, figure)] = ProtectionOverhead(measurements).key_figures()
     assert "no hardware enclave" in place
     assert figure.label == "Price of an enclave (process): Matrix multiplication"
     assert figure.change.startswith("+200")
@@ -169,7 +169,7 @@ def test_what_failed_is_said_and_enters_no_figure(measurements: Measurements) ->
     remarks = dict(section.caveats())
     assert "1 runs failed" in remarks["pkeys"] and "no keys" in remarks["pkeys"]
     assert "modelled" in remarks[""]
-    assert not ours(Price(measurements), enclave="pkeys")
+    assert not ours(ProtectionOverhead(measurements), enclave="pkeys")
     caption = section.tables[0].caption
     assert "None of those that were run here is a hardware enclave" in caption
 
@@ -206,7 +206,7 @@ def test_the_report_has_every_table_figure_and_published_reading(tmp_path: Path)
 
 def test_only_these_sections_are_of_the_chapter() -> None:
     own = [kind.__name__ for kind in find_sections() if kind.chapter == PROTECTION]
-    assert own == ["Enclaves", "Price", "Workers", "Policies", "Sizes", "Macro"]
+    assert own == ["Enclaves", "ProtectionOverhead", "Workers", "Policies", "GraphSizes", "Macro"]
 
 
 def test_a_report_of_runs_that_all_failed_says_why(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_report_of_runs_that_all_failed_says_why(tmp_path: Path) -> None:
 
 def test_energy_that_is_not_known_is_no_number(tmp_path: Path) -> None:
     rows = [run(variant, energy_j=None, energy_source="unknown") for variant in ("original", "sgx")]
-    section = Price(load(written(tmp_path, rows)))
+    section = ProtectionOverhead(load(written(tmp_path, rows)))
     for row in ours(section):
         assert row["energy_j"] is None and row["energy_overhead_pct"] is None
         assert row["overhead_pct"] is not None and not np.isnan(row["overhead_pct"])

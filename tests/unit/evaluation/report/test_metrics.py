@@ -8,10 +8,10 @@ import experiment_files as files
 import pytest
 
 from trimtab.evaluation.evaluate import evaluate, merged
-from trimtab.evaluation.inputs.measurements import Inputs
+from trimtab.evaluation.inputs.measurements import EvaluationInputs
 
 
-def metrics(inputs: Inputs, folder: Path) -> Any:
+def metrics(inputs: EvaluationInputs, folder: Path) -> Any:
     evaluate(inputs, folder)
     return json.loads((folder / "metrics.json").read_text())
 

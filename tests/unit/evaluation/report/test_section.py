@@ -14,7 +14,7 @@ import trimtab.evaluation.runs
 from trimtab.evaluation.evaluate import evaluate
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.report.section import Section, find_sections
+from trimtab.evaluation.report.section import ReportSection, find_sections
 
 # Between the run cost (400) and the epochs (410), and a chapter of its own at the end.
 MODULE = """
@@ -96,7 +96,7 @@ def test_a_section_that_does_not_apply_leaves_no_trace(tmp_path: Path) -> None:
     assert "The weather" in page and "climate" not in page
 
 
-def sections_of(measurements: Measurements) -> list[Section]:
+def sections_of(measurements: Measurements) -> list[ReportSection]:
     sections = [kind(measurements) for kind in find_sections()]
     return [section for section in sections if section.applies]
 

@@ -11,7 +11,7 @@ import vl_convert
 from PIL import Image
 
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.libraries.sizes import Sizes
+from trimtab.evaluation.libraries.sizes import LibrarySizes
 from trimtab.evaluation.outcome.treemap import Treemap
 
 
@@ -25,7 +25,7 @@ def test_a_drawing_loses_words_and_no_pixel(tmp_path: Path) -> None:
     inputs = files.write_experiment(tmp_path)
     files.weigh(tmp_path / "debloat")
     measurements = load(inputs)
-    for section in (Sizes(measurements), Treemap(measurements)):
+    for section in (LibrarySizes(measurements), Treemap(measurements)):
         (figure,) = section.figures
         slim = figure.slim_svg
         assert len(slim) < 0.35 * len(figure.svg)

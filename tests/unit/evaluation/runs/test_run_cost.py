@@ -8,8 +8,8 @@ import pytest
 
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.report.tables import energy_source, is_published
-from trimtab.evaluation.runs.effort import Effort
-from trimtab.evaluation.runs.epochs import Epochs
+from trimtab.evaluation.runs.effort import DebloatingTime
+from trimtab.evaluation.runs.epochs import EpochCosts
 from trimtab.evaluation.runs.run_cost import RunCost
 
 
@@ -66,13 +66,13 @@ def test_a_debloated_environment_that_never_ran_has_no_figures(tmp_path: Path) -
 
 
 def test_the_debloating_time_is_the_sum_of_its_steps(tmp_path: Path) -> None:
-    row = Effort(load(files.write_experiment(tmp_path))).tables[0].rows[0]
+    row = DebloatingTime(load(files.write_experiment(tmp_path))).tables[0].rows[0]
     assert (row["trace_s"], row["locate_s"], row["rewrite_s"]) == (30, 4, 5.5)
     assert (row["end_to_end_s"], row["libraries"]) == (39.5, 4)
 
 
 def test_epochs_are_medians_over_the_repeats(tmp_path: Path) -> None:
-    rows = Epochs(load(files.write_experiment(tmp_path))).tables[0].rows
+    rows = EpochCosts(load(files.write_experiment(tmp_path))).tables[0].rows
     assert [(r["epoch"], r["repeats"]) for r in rows] == [(0, 3), (1, 3)]
     assert (rows[0]["duration_s"], rows[0]["cpu_s"]) == (2, 1.5)
     assert (rows[0]["energy_low_j"], rows[0]["energy_j"], rows[0]["energy_high_j"]) == (8, 10, 12)

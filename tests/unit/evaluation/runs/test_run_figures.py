@@ -5,12 +5,12 @@ from pathlib import Path
 import experiment_files as files
 
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.libraries.sizes import Sizes
+from trimtab.evaluation.libraries.sizes import LibrarySizes
 from trimtab.evaluation.runs.run_cost import RunCost
 
 
 def test_the_bars_are_the_rows_of_the_size_table(tmp_path: Path) -> None:
-    (figure,) = Sizes(load(files.write_experiment(tmp_path))).figures
+    (figure,) = LibrarySizes(load(files.write_experiment(tmp_path))).figures
     drawn = files.values_in(figure.spec)
     assert {(row["size"], row["state"]): row["mb"] for row in drawn} == {
         ("file system", "before"): 16,

@@ -8,13 +8,13 @@ import pytest
 
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.report.tables import Row, is_published
-from trimtab.evaluation.runs.effort import Effort
+from trimtab.evaluation.runs.effort import DebloatingTime
 
 
 def rows_of(tmp_path: Path, runs: list[dict[str, Any]] | None = None) -> list[Row]:
     profile = files.write_profile(tmp_path / "p", runs=runs)
     inputs = files.inputs([profile], [files.write_debloat(tmp_path / "d")])
-    _, table = Effort(load(inputs)).tables
+    _, table = DebloatingTime(load(inputs)).tables
     assert [row["wall_overhead_pct"] for row in table.rows if is_published(row)] == [41, 126]
     return [row for row in table.rows if not is_published(row)]
 

@@ -7,7 +7,7 @@ import pytest
 
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.report.page import said
+from trimtab.evaluation.report.page import format_remark
 from trimtab.evaluation.runs.debloated import Debloated, Verification
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.settling import Risk
@@ -17,7 +17,7 @@ from trimtab.records.verdict import MachineLoad, Verdict, VerifiedWorkload
 
 def caveats_of(measurements: Measurements) -> list[str]:
     """What the page says is missing."""
-    return said(Debloated(measurements).caveats())
+    return format_remark(Debloated(measurements).caveats())
 
 
 @pytest.mark.parametrize("equal_runs", [[3, 3], [3, 2], [3]])

@@ -50,7 +50,7 @@ def many(found: Schedules) -> Schedules:
     )
 
 
-def test_few_classes_stay_as_they_are(found: Schedules) -> None:
+def test_few_classes_allocation_as_they_are(found: Schedules) -> None:
     few = with_shown_classes(found)
     assert [cell.classes for cell in few.cells] == [cell.classes for cell in found.cells]
     assert few.traces == found.traces

@@ -5,7 +5,7 @@ from pathlib import Path
 import experiment_files as files
 import pytest
 import schedule_files
-from schedule_files import STAYS_OF, stay, write_cell, write_trace
+from schedule_files import STAYS_OF, allocation, write_cell, write_trace
 
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import read_cells
@@ -38,8 +38,12 @@ def facts(
 
 def cards(folder: Path, *traces: TraceFacts) -> list[tuple[str, KeyFigure]]:
     cells = [
-        write_cell(folder / trace, "np", "NP", [stay(*job) for job in stays], trace=trace)
-        for trace, stays in zip(TRACES, (STAYS_OF["p"][1], STAYS_OF["da_0_20"][1]), strict=True)
+        write_cell(
+            folder / trace, "np", "NP", [allocation(*job) for job in allocations], trace=trace
+        )
+        for trace, allocations in zip(
+            TRACES, (STAYS_OF["p"][1], STAYS_OF["da_0_20"][1]), strict=True
+        )
     ]
     schedules = Schedules(read_cells(cells), traces=traces)
     inputs = files.inputs([], [])

@@ -10,7 +10,7 @@ import schedule_files
 from trimtab.evaluation.evaluate import evaluate, merged
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.schedules import Schedules
-from trimtab.evaluation.report.section import Section
+from trimtab.evaluation.report.section import ReportSection
 from trimtab.evaluation.report.tables import Row
 from trimtab.evaluation.schedules.protection import PriceOfProtection
 from trimtab.records.summary import CellFigures, Protection, Summary
@@ -58,7 +58,7 @@ def cells(folder: Path) -> tuple[Path, ...]:
     return tuple(folder / "cluster/reference" / policy for policy in ("p", "np", "da_0_20"))
 
 
-def section(schedules: Schedules) -> Section:
+def section(schedules: Schedules) -> ReportSection:
     [found] = [
         one
         for one in schedule_files.schedule_sections(schedules)

@@ -149,7 +149,7 @@ def test_a_long_load_is_thinned_evenly(tmp_path: Path) -> None:
     assert values[2]["p75"] == pytest.approx(0.75 * 8 / 1000)
 
 
-def test_a_load_that_stays_is_told_by_its_ends(tmp_path: Path) -> None:
+def test_a_load_that_allocations_is_told_by_its_ends(tmp_path: Path) -> None:
     folder = schedule_files.write_dias(tmp_path)[0]
     load = (0.1, 0.5, 0.5, 0.5, 0.5, 0.2)
     rows = [schedule_files.load_row(float(time), share) for time, share in enumerate(load)]

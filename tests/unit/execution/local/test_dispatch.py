@@ -27,7 +27,7 @@ from trimtab.policies.priority import Priority
 from trimtab.profiling.meters.active_energy import ActiveEnergyMeter
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.records.parquet.files import read_table, write_table
-from trimtab.records.tables import SCHEDULED, STAYS
+from trimtab.records.tables import ALLOCATIONS, SCHEDULED
 
 HARDWARE = HardwareModel("test_machine", 2, 2.0, 10.0, 0.5, 4.0, 0.2, "a test")
 NP, P = Priority(), Priority("repeat")
@@ -108,7 +108,9 @@ def test_an_evicted_job_starts_again_before_its_like(tmp_path: Path) -> None:
     assert began.read_text() == "x\nx\n"
     row = outcome.jobs.set_index("job").loc[0]
     first, second = (
-        stay for stay in outcome.stays.itertuples() if stay.job == 0 and stay.end != "level"
+        allocation
+        for allocation in outcome.allocations.itertuples()
+        if allocation.job == 0 and allocation.end != "level"
     )
     assert (first.end, second.end) == ("evicted", "finished")
     assert row.evictions == 1
@@ -216,7 +218,7 @@ def test_failures_are_reported_and_the_rest_runs(tmp_path: Path) -> None:
     log = Log()
     outcome = run(tmp_path, jobs, NP, log)
     assert outcome.exit_codes == {0: 3, 1: -signal.SIGSEGV, 2: CANNOT_START, 3: 0}
-    assert outcome.stays["end"].tolist() == ["failed", "failed", "failed", "finished"]
+    assert outcome.allocations["end"].tolist() == ["failed", "failed", "failed", "finished"]
     assert log.of("failed") == [0, 1, 2]
     assert (tmp_path / "log/0.stderr").read_text() == "what is wrong\n"
     assert (
@@ -270,14 +272,14 @@ def test_a_sprint_ends_with_its_budget_and_the_job_goes_on(tmp_path: Path) -> No
         "finished",
     ]
     assert sprinter.asked == ["rest", "sprint", "rest", "restore"]
-    stays = outcome.stays[outcome.stays["job"] == 0]
-    assert stays["level"].tolist() == [0, 1, 0]
-    assert stays["end"].tolist() == ["level", "level", "finished"]
-    assert stays["cpu_milli"].tolist() == [1000, 2000, 1000]
-    assert stays["start_s"].tolist()[1:] == stays["end_s"].tolist()[:-1]
+    allocations = outcome.allocations[outcome.allocations["job"] == 0]
+    assert allocations["level"].tolist() == [0, 1, 0]
+    assert allocations["end"].tolist() == ["level", "level", "finished"]
+    assert allocations["cpu_milli"].tolist() == [1000, 2000, 1000]
+    assert allocations["start_s"].tolist()[1:] == allocations["end_s"].tolist()[:-1]
     first, second = outcome.jobs.itertuples()
     assert first.sprint_s >= 0.05  # a clock rings late, never early
-    assert first.start_s + 0.02 <= stays["end_s"].iloc[0]
+    assert first.start_s + 0.02 <= allocations["end_s"].iloc[0]
     assert first.execution_s == pytest.approx(first.finish_s - first.start_s)
     assert second.sprint_s == 0  # nothing is left of the budget
     assert outcome.sprinter == "not at all"
@@ -358,7 +360,7 @@ def test_without_power_figures_the_joules_are_unknown(tmp_path: Path) -> None:
 
 def test_the_tables_are_the_schemas(tmp_path: Path) -> None:
     outcome = run(tmp_path, [queued(0, 0), queued(1, 1)], NP)
-    for schema, frame in ((SCHEDULED, outcome.jobs), (STAYS, outcome.stays)):
+    for schema, frame in ((SCHEDULED, outcome.jobs), (ALLOCATIONS, outcome.allocations)):
         path = tmp_path / "table.parquet"
         write_table(path, schema, frame)
         assert len(read_table(path, schema)) == 2
@@ -379,15 +381,15 @@ def test_no_job_is_lost_and_one_runs_at_a_time(
     with tempfile.TemporaryDirectory() as folder:
         outcome = run(Path(folder), jobs, P if preemptive else NP)
     assert sorted(outcome.jobs["job"]) == list(range(len(jobs)))
-    assert (outcome.stays["end"] == "finished").sum() == len(jobs)
+    assert (outcome.allocations["end"] == "finished").sum() == len(jobs)
     assert preemptive or not outcome.jobs["evictions"].any()
     assert (outcome.jobs["start_s"] >= outcome.jobs["arrival_s"]).all()
-    ordered = outcome.stays.sort_values("start_s")
+    ordered = outcome.allocations.sort_values("start_s")
     for before, after in itertools.pairwise(ordered.itertuples()):
         assert before.end_s <= after.start_s
     for _, row in outcome.jobs.iterrows():
         total_s = row["wasted_s"] + row["execution_s"]
-        own = outcome.stays[outcome.stays["job"] == row["job"]]
+        own = outcome.allocations[outcome.allocations["job"] == row["job"]]
         assert total_s == pytest.approx((own["end_s"] - own["start_s"]).sum())
 
 

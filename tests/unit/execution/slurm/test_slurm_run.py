@@ -16,7 +16,7 @@ from trimtab.execution.history import JobOutcome
 from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.jobs import cancel, jobs_of, show, start_on, submit
 from trimtab.execution.slurm.run import run_policy
-from trimtab.policies.base import NodeState, Placement, Policy, Running, Task
+from trimtab.policies.base import NodeState, PendingTask, Placement, Policy, RunningTask
 from trimtab.policies.fcfs import FirstComeFirstServed
 from trimtab.policies.priority import Priority
 
@@ -45,10 +45,10 @@ LOW, HIGH = {"cpu_milli": 4000}, {"cpu_milli": 4000, "job_class": "high", "prior
 class Engine(Priority):
     """One job at a time, on the first node."""
 
-    def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
+    def place(self, task: PendingTask, nodes: Sequence[NodeState]) -> Placement | None:
         return Placement(0, -1) if nodes[0].node == 0 else None
 
-    def evict(self, task: Task, running: Sequence[Running]) -> Running | None:
+    def evict(self, task: PendingTask, running: Sequence[RunningTask]) -> RunningTask | None:
         return super().evict(task, [other for other in running if other.node == 0])
 
 
@@ -92,10 +92,10 @@ def test_by_priority_without_preemption(slurm: SlurmCluster) -> None:
     outcome = run_policy(slurm, jobs, CLASSES, Engine("none"), scale=0.1)
     assert outcome.jobs["job"].tolist() == [0, 2, 3, 1]
     assert outcome.exit_codes == {0: 0, 1: 0, 2: 0, 3: 3}
-    assert outcome.stays["end"].tolist() == ["finished", "finished", "failed", "finished"]
+    assert outcome.allocations["end"].tolist() == ["finished", "finished", "failed", "finished"]
     assert outcome.jobs["evictions"].sum() == 0
     assert column(outcome, "execution_s")[0] >= 19.9
-    starts, ends = outcome.stays["start_s"].tolist(), outcome.stays["end_s"].tolist()
+    starts, ends = outcome.allocations["start_s"].tolist(), outcome.allocations["end_s"].tolist()
     assert all(end <= start for end, start in zip(ends, starts[1:], strict=False))
     assert (outcome.jobs["start_s"] >= outcome.jobs["arrival_s"]).all()
     assert outcome.jobs["energy_j"].isna().all()
@@ -110,7 +110,7 @@ def test_the_low_job_is_evicted_and_starts_again(slurm: SlurmCluster) -> None:
     outcome = run_policy(slurm, trace(*LOW_THEN_HIGH), CLASSES, Engine("repeat"))
     assert outcome.jobs["job"].tolist() == [2, 0, 1]
     assert column(outcome, "evictions") == [1, 0, 0]
-    first, again = outcome.stays[outcome.stays["job"] == 0].itertuples()
+    first, again = outcome.allocations[outcome.allocations["job"] == 0].itertuples()
     assert (first.end, again.end) == ("evicted", "finished")
     assert column(outcome, "wasted_s") == [pytest.approx(first.end_s - first.start_s), 0, 0]
     assert column(outcome, "execution_s")[0] == pytest.approx(again.end_s - again.start_s)
@@ -122,10 +122,10 @@ class Mover(Policy):
 
     tick_s = 0.2
 
-    def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
+    def place(self, task: PendingTask, nodes: Sequence[NodeState]) -> Placement | None:
         return Placement(nodes[0].node, 0)
 
-    def reconsider(self, running: Running, nodes: Sequence[NodeState]) -> Placement | None:
+    def reconsider(self, running: RunningTask, nodes: Sequence[NodeState]) -> Placement | None:
         own = next(node for node in nodes if node.node == running.node)
         assert own.free_cpu_milli == own.cpu_milli
         return Placement(2, 1) if running.node != 2 else None
@@ -137,7 +137,7 @@ def test_a_moved_job_does_the_rest_of_its_work(slurm: SlurmCluster, tmp_path: Pa
     command = f'echo $TRIMTAB_SERVICE_S >> {told}; exec sleep "$TRIMTAB_SERVICE_S"'
     jobs = trace({"job_class": "high", "work_s": 1.0, "cpu_milli": 2000, "command": command})
     outcome = run_policy(slurm, jobs, CLASSES, Mover())
-    here, there = outcome.stays.itertuples()
+    here, there = outcome.allocations.itertuples()
     assert (here.node, there.node) == (0, 2)
     assert (here.end, there.end, there.level) == ("migrated", "finished", 1)
     left_s = max(0.0, 1.0 - (here.end_s - here.start_s))
@@ -151,12 +151,12 @@ def test_a_moved_job_does_the_rest_of_its_work(slurm: SlurmCluster, tmp_path: Pa
 
 
 class Stubborn(Policy):
-    def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
+    def place(self, task: PendingTask, nodes: Sequence[NodeState]) -> Placement | None:
         return None
 
 
 class Reckless(Policy):
-    def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
+    def place(self, task: PendingTask, nodes: Sequence[NodeState]) -> Placement | None:
         return Placement(2, 0)
 
 

@@ -21,7 +21,7 @@ QUEUE = "classes: {mine: {priority: 0, program: %s}}\njobs: [{class: mine, at_s:
 
 
 @pytest.fixture(autouse=True)
-def no_modules_stay() -> Iterator[None]:
+def no_modules_allocation() -> Iterator[None]:
     before = set(sys.modules)
     yield
     for name in set(sys.modules) - before:

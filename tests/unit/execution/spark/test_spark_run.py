@@ -14,7 +14,7 @@ from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSp
 from trimtab.policies.dias import Dias
 from trimtab.policies.priority import Priority
 from trimtab.records.parquet.files import write_table
-from trimtab.records.tables import SCHEDULED, STAYS
+from trimtab.records.tables import ALLOCATIONS, SCHEDULED
 from trimtab.spark.dropping import drop
 from trimtab.spark.program import SparkProgram
 from trimtab.spark.session import Session
@@ -93,7 +93,7 @@ def test_priorities_are_kept_and_tasks_dropped(spark: Session, tmp_path: Path) -
     assert (ran.attempts.spark_cpu_s > ran.attempts.executor_cpu_s).all()
     assert (ran.attempts.executor_cpu_s > 0).all()
     write_table(tmp_path / "jobs.parquet", SCHEDULED, ran.jobs)
-    write_table(tmp_path / "stays.parquet", STAYS, ran.stays)
+    write_table(tmp_path / "allocations.parquet", ALLOCATIONS, ran.allocations)
 
 
 def test_an_evicted_job_repeats_and_its_time_is_wasted(spark: Session, tmp_path: Path) -> None:
@@ -109,9 +109,9 @@ def test_an_evicted_job_repeats_and_its_time_is_wasted(spark: Session, tmp_path:
     high, low = ran.jobs.iloc[0], ran.jobs.iloc[1]
     assert (high.evictions, low.evictions) == (0, 1)
     assert high.wasted_s == 0 and low.wasted_s >= 0.3
-    assert ran.stays.end.tolist() == ["evicted", "finished", "finished"]
-    assert low.wasted_s == pytest.approx(ran.stays.end_s[0] - ran.stays.start_s[0])
-    assert low.execution_s == pytest.approx(ran.stays.end_s[2] - ran.stays.start_s[2])
+    assert ran.allocations.end.tolist() == ["evicted", "finished", "finished"]
+    assert low.wasted_s == pytest.approx(ran.allocations.end_s[0] - ran.allocations.start_s[0])
+    assert low.execution_s == pytest.approx(ran.allocations.end_s[2] - ran.allocations.start_s[2])
     assert low.response_s >= low.wasted_s + high.execution_s + low.execution_s
     assert ran.attempts[["job", "attempt", "finished"]].to_numpy().tolist() == [
         [0, 0, False], [1, 0, True], [0, 1, True],
@@ -127,7 +127,7 @@ def test_a_job_sprints_on_more_cores(spark: Session) -> None:
     programs: dict[str, SparkProgram] = {"high": Cores()}
     policy = Dias(timeout_s={"high": 0.2})
     ran = run_trace(spark, trace, programs, policy, AffinitySprinter())
-    assert ran.stays.level.tolist() == [0, 1]
+    assert ran.allocations.level.tolist() == [0, 1]
     assert ran.jobs.sprint_s[0] > 0 and "affinity" in ran.sprinter
     every = os.sched_getaffinity(0)
     threads = [thread.id for process in spark.processes() for thread in process.threads()]
@@ -163,7 +163,7 @@ def test_a_job_sprints_on_a_larger_quota(spark: Session) -> None:
     program = Groups(sprinter._file)
     policy = Dias(timeout_s={"high": 0.2})
     ran = run_trace(spark, trace_of((0.0, "high", 1)), {"high": program}, policy, sprinter)
-    assert ran.stays.level.tolist() == [0, 1] and "quota" in ran.sprinter
+    assert ran.allocations.level.tolist() == [0, 1] and "quota" in ran.sprinter
     assert all(f"/{sprinter._group.name}\n" in groups for groups in program.seen)
     assert not sprinter._group.exists()
     after = {process.pid for process in spark.processes()}

@@ -69,7 +69,7 @@ def test_frequencies_are_put_back_after_an_error(tmp_path: Path) -> None:
     assert read(root, "scaling_governor") == {"ondemand"}
 
 
-def test_a_governor_stays_where_there_is_no_other(tmp_path: Path) -> None:
+def test_a_governor_allocations_where_there_is_no_other(tmp_path: Path) -> None:
     root = cpufreq_tree(tmp_path, scaling_available_governors="schedutil")
     with FrequencySprinter(root):
         assert read(root, "scaling_governor") == {"ondemand"}

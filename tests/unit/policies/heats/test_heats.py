@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import UserError
-from trimtab.policies.base import NodeState, Placement, Running, Task
-from trimtab.policies.heats.policy import Candidate, Heats, best_of, random_weight
+from trimtab.policies.base import NodeState, PendingTask, Placement, RunningTask
+from trimtab.policies.heats.policy import Heats, ScoredNode, best_of, random_weight
 
-TASK = Task(job=7, job_class=0, priority=0, cpu_milli=2000, gpu_milli=0, memory_bytes=1 << 29)
+TASK = PendingTask(
+    job=7, job_class=0, priority=0, cpu_milli=2000, gpu_milli=0, memory_bytes=1 << 29
+)
 # Figure 3.1: the AMD node takes 69 s and 565 J, the ARM node 8.785 times the time and 225 J.
 TIME_S = [[[69.0], [606.0]]]
 ENERGY_J = [[[565.0], [225.0]]]
@@ -43,7 +45,7 @@ def test_scores_by_hand(weight: float, amd: float, arm: float) -> None:
 def test_the_largest_are_those_of_the_nodes_with_room() -> None:
     """With one candidate the energy counts for nothing and the performance in full."""
     policy = Heats(TIME_S, ENERGY_J, [1, 1], energy_weight=0.25)
-    assert policy.scores(TASK, [ARM]) == [Candidate(0.75, 1, 0)]
+    assert policy.scores(TASK, [ARM]) == [ScoredNode(0.75, 1, 0)]
     assert policy.place(TASK, []) is None
 
 
@@ -73,13 +75,13 @@ def test_set_up_counts_where_the_image_is_missing() -> None:
     assert aware.place(TASK, nodes) == Placement(1, 0)
     assert aware.scores(TASK, nodes)[0].score == pytest.approx((1 / 110) / (1 / 21))
     # Once it runs there, the first node's set-up is behind it.
-    running = Running(TASK, node=0, level=0, start_s=0.0)
+    running = RunningTask(TASK, node=0, level=0, start_s=0.0)
     assert aware.reconsider(running, nodes) is None
 
 
 def test_reconsider_moves_to_the_better_node_alone() -> None:
     policy = Heats(TIME_S, ENERGY_J, [1, 1], energy_weight=1.0)
-    on_amd, on_arm = (Running(TASK, number, 0, 0.0) for number in (0, 1))
+    on_amd, on_arm = (RunningTask(TASK, number, 0, 0.0) for number in (0, 1))
     assert policy.reconsider(on_amd, [AMD, ARM]) == Placement(1, 0)
     assert policy.reconsider(on_arm, [AMD, ARM]) is None
     assert policy.reconsider(on_amd, [AMD]) is None
@@ -92,7 +94,7 @@ def test_reconsider_moves_to_the_better_node_alone() -> None:
 
 def test_reconsider_may_change_the_level_alone() -> None:
     policy = Heats([[[20.0, 10.0]]], [[[5.0, 9.0]]], [2], energy_weight=1.0, choose_level=True)
-    assert policy.reconsider(Running(TASK, 0, 1, 0.0), [node(0)]) == Placement(0, 0)
+    assert policy.reconsider(RunningTask(TASK, 0, 1, 0.0), [node(0)]) == Placement(0, 0)
 
 
 def test_weights_by_class_and_by_job() -> None:
@@ -151,9 +153,9 @@ def test_any_predictions(tables: tuple[list, list, list], weight: float, random:
     largest = max(energies[k] for k in present)
     assert energy == pytest.approx(min(energies[k] for k in present), abs=1e-15 * largest)
     # Who moves has gained: the place moved to is never left again for the one that was left.
-    moved = policy(weight).reconsider(Running(TASK, 0, 0, 0.0), nodes)
+    moved = policy(weight).reconsider(RunningTask(TASK, 0, 0, 0.0), nodes)
     if moved is not None:
-        assert policy(weight).reconsider(Running(TASK, moved.node, 0, 0.0), nodes) is None
+        assert policy(weight).reconsider(RunningTask(TASK, moved.node, 0, 0.0), nodes) is None
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 import pytest
 
 from trimtab.errors import UserError
-from trimtab.policies.base import NodeState, Placement, Running, Task
+from trimtab.policies.base import NodeState, PendingTask, Placement, RunningTask
 from trimtab.policies.heats_as_released import RELEASED_ROW, HeatsAsReleased
 
-TASK = Task(job=0, job_class=3, priority=0, cpu_milli=100, gpu_milli=0, memory_bytes=2)
+TASK = PendingTask(job=0, job_class=3, priority=0, cpu_milli=100, gpu_milli=0, memory_bytes=2)
 ENERGY, PERFORMANCE = zip(*RELEASED_ROW.values(), strict=True)
 EIGER, MOLESON, CERVINO, VULLY = range(4)
 
@@ -33,9 +33,9 @@ def test_the_score_is_not_normalised() -> None:
 def test_a_task_moves_between_types_only() -> None:
     eigers = [node(13, EIGER), node(1, EIGER)]
     assert policy(0.0).place(TASK, eigers) == Placement(1, 1)
-    assert policy(0.0).reconsider(Running(TASK, 13, 1, 0.0), eigers) is None
-    assert policy(0.0).reconsider(Running(TASK, 10, 0, 0.0), ALL) == Placement(13, 1)
-    assert policy(1.0).reconsider(Running(TASK, 10, 0, 0.0), ALL) is None
+    assert policy(0.0).reconsider(RunningTask(TASK, 13, 1, 0.0), eigers) is None
+    assert policy(0.0).reconsider(RunningTask(TASK, 10, 0, 0.0), ALL) == Placement(13, 1)
+    assert policy(1.0).reconsider(RunningTask(TASK, 10, 0, 0.0), ALL) is None
 
 
 def test_the_first_that_does_not_fit_holds_up_the_rest() -> None:

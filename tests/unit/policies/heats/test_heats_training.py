@@ -8,7 +8,7 @@ import pytest
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
 from trimtab.errors import UserError
-from trimtab.policies.facts import Asked, Facts, probe_nodes
+from trimtab.policies.facts import Asked, PolicyInputs, probe_nodes
 from trimtab.policies.heats.policy import Heats
 from trimtab.policies.heats.training import HeatsParameters, Maintenance, train
 from trimtab.policies.registry import build_policy
@@ -20,7 +20,7 @@ FAST = NodeType("fast", 4000, 2**33, 10.0, (Level(2.0, 100.0),))
 CLUSTER = Cluster((SLOW, FAST), (1, 1))
 CLASSES = [JobClass("job")]
 ASKED = [Asked(2.0, 1.0, 10.0)]
-FACTS = Facts(CLUSTER, CLASSES, ASKED, probe_nodes(CLUSTER, CLASSES, ASKED))
+FACTS = PolicyInputs(CLUSTER, CLASSES, ASKED, probe_nodes(CLUSTER, CLASSES, ASKED))
 
 
 def finished(*rows: dict[str, object]) -> pd.DataFrame:
@@ -49,7 +49,7 @@ def test_the_power_of_gpus_is_in_the_energy_and_tells_jobs_apart() -> None:
     fast = NodeType("fast", 4000, 2**33, 90.0, (Level(2.0, 100.0, 300.0),), gpu_milli=2000)
     cluster, classes = Cluster((lean, fast), (1, 1)), [JobClass("on_gpu"), JobClass("plain")]
     asked = [Asked(2.0, 1.0, 10.0, gpus=1.0), Asked(2.0, 1.0, 10.0)]
-    facts = Facts(cluster, classes, asked, probe_nodes(cluster, classes, asked))
+    facts = PolicyInputs(cluster, classes, asked, probe_nodes(cluster, classes, asked))
     policy = build_policy("heats", {}, facts)
     assert isinstance(policy, Heats)
     assert policy.energy_j[:, :, 0].ravel().tolist() == pytest.approx(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import UserError
-from trimtab.profiling.cold_start.starting import Line, first_output_s, to_first_output
+from trimtab.profiling.cold_start.starting import OutputLine, first_output_s, to_first_output
 from trimtab.profiling.meters.processes import children_of
 from trimtab.profiling.runs.program import Driver, Program
 
@@ -46,7 +46,7 @@ def test_a_pattern_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_lines_of_errors_come_with_their_times(tmp_path: Path) -> None:
-    lines: list[Line] = []
+    lines: list[OutputLine] = []
     script = "echo a >&2; printf 'b\\nc' >&2; echo done; exec sleep 1000"
     took_s = first_output_s(
         to_first_output(shell(script, tmp_path)), tmp_path / "run", lines.append

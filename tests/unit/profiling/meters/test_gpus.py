@@ -9,7 +9,7 @@ from typing import Any
 import pynvml
 import pytest
 
-from trimtab.profiling.meters.gpus import Gpus, GpuUse, visible_devices
+from trimtab.profiling.meters.gpus import GpuMeter, Gpus, visible_devices
 
 UUIDS = ["GPU-aa11", "GPU-ab22", "GPU-cc33"]
 
@@ -74,7 +74,7 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, Any]], Gpus
 @pytest.mark.parametrize("run", RECORDED, ids=[f"{run['kernel_share']:.0%}" for run in RECORDED])
 def test_a_recorded_run(replayed: Callable[[dict[str, Any]], Gpus], run: dict[str, Any]) -> None:
     with replayed(run) as gpus:
-        use = GpuUse(gpus)
+        use = GpuMeter(gpus)
         for time_s in run["times_s"]:
             use.look((), time_s)
         use.end()
@@ -87,7 +87,7 @@ def test_a_board_that_does_not_tell(
     replayed: Callable[[dict[str, Any]], Gpus], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with replayed(RECORDED[0]) as gpus:
-        use = GpuUse(gpus)
+        use = GpuMeter(gpus)
         use.look((), 1.0)
         monkeypatch.setattr(
             pynvml,
@@ -101,7 +101,7 @@ def test_a_board_that_does_not_tell(
 
 def test_without_a_gpu_nothing_is_known() -> None:
     with Gpus({"CUDA_VISIBLE_DEVICES": ""}) as gpus:
-        use = GpuUse(gpus)
+        use = GpuMeter(gpus)
         use.look({1}, 1.0)
         use.end()
     assert (use.peak_memory_bytes, use.busy_share, use.energy_j) == (None, None, None)

@@ -11,7 +11,7 @@ import pytest
 
 from trimtab.profiling.meters import rapl
 from trimtab.profiling.meters.active_energy import ActiveEnergyMeter
-from trimtab.profiling.meters.base import EnergySource, Meter, Part, Share, Use
+from trimtab.profiling.meters.base import EnergyDomain, EnergySource, IntervalUse, Meter, Share
 from trimtab.profiling.meters.energy import RunEnergy
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.machine import MachineMeters, machine_meters
@@ -27,7 +27,7 @@ class BoardMeter(Meter):
     """The whole of a meter that joins: one counter of processors and memory, by time."""
 
     name = "board"
-    parts = frozenset({Part.PROCESSORS, Part.MEMORY})
+    parts = frozenset({EnergyDomain.PROCESSORS, EnergyDomain.MEMORY})
     source = EnergySource.MEASURED
     method = "board"
     detail = "board rail 0"
@@ -44,7 +44,7 @@ class BoardMeter(Meter):
         self.counted_j += 10.0
         return self.counted_j
 
-    def share(self, counted_j: float, use: Use) -> Share:
+    def share(self, counted_j: float, use: IntervalUse) -> Share:
         active_j = counted_j - 2.0 * use.wall_s
         return Share(counted_j, active_j, 1.1 * counted_j, active_j)
 
@@ -53,7 +53,7 @@ class MemoryMeter(BoardMeter, Meter):  # named again: only those of `Meter` itse
     """A meter of memory alone, which the power model's joules hold already."""
 
     name = method = "memory rail"
-    parts = frozenset({Part.MEMORY})
+    parts = frozenset({EnergyDomain.MEMORY})
 
     @classmethod
     def find(cls, hardware: HardwareModel, gpus: Gpus | None) -> Self | None:
@@ -203,6 +203,8 @@ def test_without_figures_the_joules_are_unknown(no_packages: None) -> None:
 
 
 def test_the_models_active_part_is_without_idle_power() -> None:
-    use = Use(wall_s=10.0, cpu_s=4.0, resident_byte_s=0.0, machine_busy_s=9.0, cores_usable=8)
+    use = IntervalUse(
+        wall_s=10.0, cpu_s=4.0, resident_byte_s=0.0, machine_busy_s=9.0, cores_usable=8
+    )
     share = PowerModel(HARDWARE).share(0.0, use)
     assert share.active_j == 8.0 * 4.0 and share.energy_j == 160.0 + 8.0 * 4.0

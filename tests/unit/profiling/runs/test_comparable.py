@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.config.groups.output import Comparison, Output
+from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.profiling.runs.comparable import changing_lines, remark_on, strongest
 from trimtab.profiling.runs.compare import compare_outputs
 
@@ -31,19 +31,19 @@ def outputs(folder: Path, *texts: str) -> list[Path]:
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
-        ("a\nb\n", "a\nb\n", Comparison.DIGEST_STDOUT),
-        ("loss=0.50000001, n=3\n", "loss=0.50000002, n=3\n", Comparison.NUMERIC_STDOUT),
-        ("done\nat 1772366400123\n", "done\nat 1772366400124\n", Comparison.LINES),
-        ("loss 1.5 at step 7\n", "loss 1.6 at step 7\n", Comparison.EXIT_CODE),
-        ("result 7\ntook 0.12 s\n", "result 7\ntook 0.97 s\n", Comparison.LINES),
-        ("result 7\nworker 12\n", "result 7\nworker 12\nretried\n", Comparison.LINES),
-        ("result 7\nhost ab12.x\n", "result 7\nhost zz9.x\n", Comparison.LINES),
-        ("8f3a\n", "77cc\n", Comparison.EXIT_CODE),
-        ("", "once\n", Comparison.EXIT_CODE),
+        ("a\nb\n", "a\nb\n", OutputComparison.DIGEST_STDOUT),
+        ("loss=0.50000001, n=3\n", "loss=0.50000002, n=3\n", OutputComparison.NUMERIC_STDOUT),
+        ("done\nat 1772366400123\n", "done\nat 1772366400124\n", OutputComparison.LINES),
+        ("loss 1.5 at step 7\n", "loss 1.6 at step 7\n", OutputComparison.EXIT_CODE),
+        ("result 7\ntook 0.12 s\n", "result 7\ntook 0.97 s\n", OutputComparison.LINES),
+        ("result 7\nworker 12\n", "result 7\nworker 12\nretried\n", OutputComparison.LINES),
+        ("result 7\nhost ab12.x\n", "result 7\nhost zz9.x\n", OutputComparison.LINES),
+        ("8f3a\n", "77cc\n", OutputComparison.EXIT_CODE),
+        ("", "once\n", OutputComparison.EXIT_CODE),
     ],
 )
 def test_the_strictest_comparison_that_both_pass(
-    tmp_path: Path, one: str, other: str, expected: Comparison
+    tmp_path: Path, one: str, other: str, expected: OutputComparison
 ) -> None:
     paths = outputs(tmp_path, one, other)
     assert strongest(*paths, None).compare == expected
@@ -55,7 +55,7 @@ def test_what_pytest_writes_is_compared_but_for_its_time(tmp_path: Path) -> None
     texts = [PYTEST.format(failed=1, passed=2, time=time) for time in ("0.12", "10.07", "3.999")]
     first, second, third = outputs(tmp_path, *texts)
     chosen = strongest(first, second, None)
-    assert chosen.compare == Comparison.LINES and len(chosen.changing) == 1
+    assert chosen.compare == OutputComparison.LINES and len(chosen.changing) == 1
     assert compare_outputs(first, third, chosen) is None
     assert "in 1 of 6 lines" in remark_on(first, chosen)
     other = tmp_path / "other"
@@ -74,7 +74,7 @@ def test_a_result_beside_a_time_is_still_compared(tmp_path: Path) -> None:
     text = "\n".join(lines)
     first, second = outputs(tmp_path, text.format(1), text.format(23))
     chosen = strongest(first, second, None)
-    assert chosen.compare == Comparison.EXIT_CODE  # every line changes
+    assert chosen.compare == OutputComparison.EXIT_CODE  # every line changes
     first, second, third = outputs(tmp_path, *(f"start\n{text.format(n)}" for n in (1, 23, 456)))
     chosen = strongest(first, second, None)
     assert compare_outputs(first, third, chosen) is None
@@ -115,7 +115,7 @@ def test_what_is_no_text_has_no_numbers_and_no_lines_to_compare(tmp_path: Path) 
     first, second = tmp_path / "first", tmp_path / "second"
     first.write_bytes(b"one\ntwo\xff\n\x01")
     second.write_bytes(b"one\ntwo\xff\n\x02")
-    assert strongest(first, second, "model.bin") == Output(Comparison.EXIT_CODE)
+    assert strongest(first, second, "model.bin") == Output(OutputComparison.EXIT_CODE)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.config.groups.output import Comparison, Output
+from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.errors import UserError
 from trimtab.profiling.runs.compare import compare_outputs
 
-BYTES = Output(Comparison.DIGEST_FILE, "x")
-NUMBERS = Output(Comparison.NUMERIC_FILE, "x", relative_tolerance=1e-3)
+BYTES = Output(OutputComparison.DIGEST_FILE, "x")
+NUMBERS = Output(OutputComparison.NUMERIC_FILE, "x", relative_tolerance=1e-3)
 
 
 def difference(folder: Path, old: str, new: str, how: Output) -> str | None:
@@ -65,7 +65,7 @@ def test_within_the_tolerance_is_equal(
     assert difference(folder, json.dumps(values), json.dumps(nearby), NUMBERS) is None
 
 
-STDOUT = Output(Comparison.NUMERIC_STDOUT, relative_tolerance=1e-3)
+STDOUT = Output(OutputComparison.NUMERIC_STDOUT, relative_tolerance=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -84,20 +84,20 @@ def test_numbers_inside_words(tmp_path: Path, old: str, new: str, equal: bool) -
 
 
 def test_lines_but_those_that_change(tmp_path: Path) -> None:
-    lines = Output(Comparison.LINES, changing=["^took", r"pid=\d+"])
+    lines = Output(OutputComparison.LINES, changing=["^took", r"pid=\d+"])
     assert difference(tmp_path, "a\ntook 1 s\nb", "a\nb\ntook 2 s\n", lines) is None
     told = difference(tmp_path, "took 1 s\na\n", "a\nb pid=7\nc\n", lines)
     assert told == "line 3: (nothing) before, 'c' after"
 
 
 def test_a_command_is_the_judge(tmp_path: Path) -> None:
-    judge = Output(Comparison.COMMAND, command=["diff", "-i", "{before}", "{after}"])
+    judge = Output(OutputComparison.COMMAND, command=["diff", "-i", "{before}", "{after}"])
     assert difference(tmp_path, "One\n", "one\n", judge) is None
     told = difference(tmp_path, "one\n", "two\n", judge)
     assert told and told.startswith("diff ended with exit code 1 (1c1") and "> two" in told
     with pytest.raises(UserError, match=r"output\.command: no-such-judge"):
-        difference(tmp_path, "", "", Output(Comparison.COMMAND, command=["no-such-judge"]))
+        difference(tmp_path, "", "", Output(OutputComparison.COMMAND, command=["no-such-judge"]))
 
 
 def test_only_the_end_counts(tmp_path: Path) -> None:
-    assert difference(tmp_path, "one", "two", Output(Comparison.EXIT_CODE)) is None
+    assert difference(tmp_path, "one", "two", Output(OutputComparison.EXIT_CODE)) is None

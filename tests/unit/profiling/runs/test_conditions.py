@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.runs.conditions import Condition, varied
 from trimtab.profiling.runs.program import Program
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.profiling.runs.run import measure_run
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -118,7 +118,7 @@ def test_caches_are_cold_and_then_warm(tmp_path: Path) -> None:
 
 
 def test_byte_code_of_a_root_is_where_that_has_it(tmp_path: Path) -> None:
-    inside = replace(program(tmp_path, {}), root=Root(tmp_path))
+    inside = replace(program(tmp_path, {}), root=RootFileSystem(tmp_path))
     found = varied(1, tmp_path / "caches").apply(inside).environment
     assert "TRITON_CACHE_DIR" in found
     assert not {"PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"} & found.keys()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.output import Comparison, Output
+from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.runs.launch import followed
@@ -94,7 +94,7 @@ def test_under_the_file_tracer_the_server_itself_is_stopped(tmp_path: Path, port
 
 def test_marks_and_files_of_a_server_are_as_of_any_program(tmp_path: Path, port: int) -> None:
     program = server(port, "one")
-    output = Output(Comparison.DIGEST_FILE, str(tmp_path / "written"))
+    output = Output(OutputComparison.DIGEST_FILE, str(tmp_path / "written"))
     writes = f"import sys; open({str(tmp_path / 'written')!r}, 'w').write('x')\n" + SERVER
     command = (sys.executable, "-c", writes, *program.command[3:])
     run = measure(replace(program, command=command, output=output), tmp_path / "logs")

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from trimtab.config.groups.workload import Server, TargetConfig, Workload
+from trimtab.config.groups.workload import ServerConfig, TargetConfig, Workload
 from trimtab.errors import UserError
 from trimtab.profiling.as_user import User
 from trimtab.profiling.runs.from_workload import program_in
 from trimtab.profiling.runs.program import Program
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def top(tmp_path: Path) -> Path:
 def made(top: Path, inherited: dict[str, str] | None = None, **keys: Any) -> Program:
     target = TargetConfig("native_folder", str(top))
     workload = Workload(**{"name": "w", "command": ["tool"], "target": target, **keys})
-    return program_in(Root(top), workload, top.parent / "out", inherited)
+    return program_in(RootFileSystem(top), workload, top.parent / "out", inherited)
 
 
 def test_it_gets_what_an_engine_gives_and_nothing_of_ours(top: Path) -> None:
@@ -53,7 +53,7 @@ def test_python_and_output_are_placed(top: Path) -> None:
 
 
 def test_a_driver_is_looked_for_outside(top: Path) -> None:
-    server = Server(drive=["true", "{output}"], address="localhost:1")
+    server = ServerConfig(drive=["true", "{output}"], address="localhost:1")
     program = made(top, server=server, env={"PATH": "/bin"})
     assert program.driver is not None and program.driver.workdir == Path.cwd()
     assert program.driver.environment["PATH"] == os.environ["PATH"]
@@ -81,9 +81,9 @@ def test_names_of_the_network_are_the_machines_where_the_root_has_none(top: Path
     hosts, servers = Path("/etc/hosts"), Path("/etc/resolv.conf")
     if not (hosts.is_file() and servers.is_file()):
         pytest.skip("this machine has no names of the network")
-    assert set(Root(top).with_network_names().seen) == {hosts, servers}
+    assert set(RootFileSystem(top).with_network_names().seen) == {hosts, servers}
     (top / "etc/hosts").touch()  # as images have it
     (top / "etc/resolv.conf").symlink_to("/run/absent")
-    assert Root(top).with_network_names().seen == (hosts,)
+    assert RootFileSystem(top).with_network_names().seen == (hosts,)
     (top / "etc/hosts").write_text("127.0.0.1 localhost\n")
-    assert Root(top).with_network_names().seen == ()
+    assert RootFileSystem(top).with_network_names().seen == ()

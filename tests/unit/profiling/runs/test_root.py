@@ -21,7 +21,7 @@ from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import with_files_followed
 from trimtab.profiling.runs.launch import start_process
 from trimtab.profiling.runs.program import Driver, Program
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.profiling.runs.run import measure_run
 
 PROGRAMS = ["sh", "cat", "id", "ls", "mkdir", "mv", "rm", "sleep", "stat", "touch", "head"]
@@ -38,18 +38,20 @@ def place() -> Iterator[Path]:
         (place / "root/data").mkdir()
         (place / "root/data/old").write_text("old\n")
         try:
-            sh(Root(place / "root"), ":")
+            sh(RootFileSystem(place / "root"), ":")
         except UserError as error:
             pytest.skip(f"no root can be entered here: {error}")
         yield place
 
 
-def program(root: Root, *command: str, user: User | None = None, **changes: object) -> Program:
+def program(
+    root: RootFileSystem, *command: str, user: User | None = None, **changes: object
+) -> Program:
     variables = {"PATH": "/usr/bin:/bin"}
     return Program(command, Path("/"), variables, 60.0, root=root, user=user, **changes)  # type: ignore[arg-type]
 
 
-def sh(root: Root, script: str, user: User | None = None) -> str:
+def sh(root: RootFileSystem, script: str, user: User | None = None) -> str:
     """Return what a script writes in `root`."""
     process = start_process(
         program(root, "sh", "-ec", script, user=user), subprocess.PIPE, subprocess.STDOUT
@@ -88,8 +90,8 @@ CHANGES = (
 
 def test_what_is_written_is_gone_and_never_in_the_folder(place: Path) -> None:
     before, mounts = everything(place / "root"), Path("/proc/self/mountinfo").read_text()
-    assert sh(Root(place / "root"), CHANGES) == "x\nnew\n"
-    assert sh(Root(place / "root"), CHANGES) == "x\nnew\n"  # nothing is left of the first
+    assert sh(RootFileSystem(place / "root"), CHANGES) == "x\nnew\n"
+    assert sh(RootFileSystem(place / "root"), CHANGES) == "x\nnew\n"  # nothing is left of the first
     assert everything(place / "root") == before
     assert Path("/proc/self/mountinfo").read_text() == mounts
     assert os.listdir(place) == ["root"]
@@ -99,7 +101,7 @@ def test_binds_are_what_is_outside_by_every_name(place: Path, tmp_path: Path) ->
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     (tmp_path / "one").write_text("1\n")
-    root = Root(place / "root").binding(tmp_path / "link", tmp_path / "one")
+    root = RootFileSystem(place / "root").binding(tmp_path / "link", tmp_path / "one")
     script = f"echo 2 > {tmp_path}/real/two; cat {tmp_path}/link/two {tmp_path}/one"
     assert sh(root, f"{script}; echo 3 >> {tmp_path}/one; ls {tmp_path}") == (
         "2\n1\nlink\none\nreal\n"
@@ -113,7 +115,7 @@ def test_nobody_writes_to_what_is_only_seen(place: Path, tmp_path: Path) -> None
     (tmp_path / "original/inner").mkdir(parents=True)
     (tmp_path / "original/file").write_text("as it was\n")
     (tmp_path / "original/mine").mkdir()
-    root = Root(place / "root").seeing(tmp_path / "original")
+    root = RootFileSystem(place / "root").seeing(tmp_path / "original")
     changes = (
         f"cd {tmp_path}/original; cat file; echo x > file; rm -f file; touch inner/new;"
         " mv inner other; mkdir new; chmod 777 file; echo y > mine/new; cat mine/new"
@@ -135,7 +137,7 @@ def test_a_bind_below_a_link_of_the_root_stays_inside(place: Path, tmp_path: Pat
     top = tmp_path / "root" / tmp_path.relative_to("/")
     top.parent.mkdir(parents=True)
     top.symlink_to("../" * 30 + "etc")  # out of the folder, if it were followed outside
-    root = Root(tmp_path / "root", (data,))
+    root = RootFileSystem(tmp_path / "root", (data,))
     assert sh(root, f"cat {data}/x /etc/data/x") == "bound\nbound\n"
     for path in (data / "x", Path("/etc/data/x")):
         assert root.find(path) == data / "x" and root.is_bound(path)
@@ -145,7 +147,9 @@ def test_a_bind_below_a_link_of_the_root_stays_inside(place: Path, tmp_path: Pat
 
 
 def test_it_is_the_process_that_was_started(place: Path) -> None:
-    process = start_process(program(Root(place / "root"), "cat", "/proc/self/stat"), -1, -1)
+    process = start_process(
+        program(RootFileSystem(place / "root"), "cat", "/proc/self/stat"), -1, -1
+    )
     out, _ = process.communicate()
     number, _, _, parent, group, session = out.decode().split()[:6]
     assert int(number) == int(group) == int(session) == process.pid
@@ -153,23 +157,23 @@ def test_it_is_the_process_that_was_started(place: Path) -> None:
 
 
 def test_it_ends_as_the_program_does(place: Path) -> None:
-    process = start_process(program(Root(place / "root"), "sleep", "60"), -1, -1)
+    process = start_process(program(RootFileSystem(place / "root"), "sleep", "60"), -1, -1)
     process.send_signal(signal.SIGTERM)
     assert process.wait() == -signal.SIGTERM
     process.communicate()
-    process = start_process(program(Root(place / "root"), "sh", "-c", "exit 7"), -1, -1)
+    process = start_process(program(RootFileSystem(place / "root"), "sh", "-c", "exit 7"), -1, -1)
     process.communicate()
     assert process.returncode == 7
 
 
 def test_no_descriptor_of_ours_is_open_inside(place: Path) -> None:
-    process = start_process(program(Root(place / "root"), "ls", "/proc/self/fd"), -1, -1)
+    process = start_process(program(RootFileSystem(place / "root"), "ls", "/proc/self/fd"), -1, -1)
     assert process.communicate()[0].split() == [b"0", b"1", b"2", b"3"]  # 3: what is listed
 
 
 def test_devices_and_terminals_without_the_disks(place: Path) -> None:
     script = "head -c 4 /dev/zero | cat > /dev/null; echo out > /dev/stderr; echo x > /dev/shm/x"
-    assert sh(Root(place / "root"), f"{script}; ls /dev").split() == [
+    assert sh(RootFileSystem(place / "root"), f"{script}; ls /dev").split() == [
         "out", "fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout",
         "tty", "urandom", "zero",
     ]  # fmt: skip
@@ -184,7 +188,7 @@ def test_another_user_with_groups(place: Path, tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir(mode=0o700)
     mine = tmp_path / "deep/mine"
     mine.mkdir()
-    given = program(Root(place / "root"), "sh", "-c", f"id; echo x > {mine}/x", user=user)
+    given = program(RootFileSystem(place / "root"), "sh", "-c", f"id; echo x > {mine}/x", user=user)
     process = start_process(given.with_access_to(mine), -1, -1)
     out, _ = process.communicate()
     assert out == b"uid=1234 gid=2345 groups=2345,3456,4567\n"
@@ -208,7 +212,9 @@ def test_what_cannot_be_used_is_an_error_at_the_start(
     script = place / "root/script"
     script.write_text("#!/absent/interpreter\n")
     script.chmod(0o755)
-    wrong = Program(tuple(command), Path(workdir), {"PATH": "/bin"}, 1.0, root=Root(place / "root"))
+    wrong = Program(
+        tuple(command), Path(workdir), {"PATH": "/bin"}, 1.0, root=RootFileSystem(place / "root")
+    )
     with pytest.raises(UserError) as raised:
         start_process(wrong, subprocess.PIPE, subprocess.PIPE)
     script.unlink()
@@ -217,12 +223,12 @@ def test_what_cannot_be_used_is_an_error_at_the_start(
 
 def test_what_cannot_be_entered_is_named(place: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not a folder by its absolute path"):
-        Root(place / "absent")
+        RootFileSystem(place / "absent")
     with pytest.raises(UserError, match="cannot take /absent/file into it: No such file"):
-        sh(Root(place / "root", (Path("/absent/file"),)), ":")
+        sh(RootFileSystem(place / "root", (Path("/absent/file"),)), ":")
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/passwd").mkdir()
-    blocked = Root(place / "root", (tmp_path / "etc/passwd",))
+    blocked = RootFileSystem(place / "root", (tmp_path / "etc/passwd",))
     file = place / "root" / tmp_path.relative_to("/")
     file.parent.mkdir(parents=True)
     file.touch()
@@ -282,7 +288,7 @@ def test_a_measured_run_with_marks_and_a_file(place: Path, tmp_path: Path) -> No
     script = f"echo epoch 1; echo epoch 2; echo done > {tmp_path}/out/result"
     (tmp_path / "out").mkdir()
     given = program(
-        Root(place / "root"),
+        RootFileSystem(place / "root"),
         *("sh", "-c", script),
         marks=Marks(epoch="epoch"),
         output=Output("digest_file", f"{tmp_path}/out/result"),  # type: ignore[arg-type]
@@ -293,7 +299,7 @@ def test_a_measured_run_with_marks_and_a_file(place: Path, tmp_path: Path) -> No
     )
     assert run.failure is None and len(run.epochs) == 2
     assert run.output is not None and run.output.read_text() == "done\n"
-    lost = program(Root(place / "root"), "sh", output=Output("digest_file", "tmp/result"))  # type: ignore[arg-type]
+    lost = program(RootFileSystem(place / "root"), "sh", output=Output("digest_file", "tmp/result"))  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"output\.path: /tmp/result is in the root"):
         _ = lost.output_file
 
@@ -303,7 +309,14 @@ def test_a_server_is_driven_from_outside_and_stopped(place: Path, tmp_path: Path
     (place / "root/only/inside").mkdir(parents=True, exist_ok=True)
     driver = Driver(("pwd",), {"PATH": os.defpath}, "ready", None, workdir=tmp_path)
     server = replace(
-        program(Root(place / "root"), "sh", "-c", script, driver=driver, ends_with=frozenset({5})),
+        program(
+            RootFileSystem(place / "root"),
+            "sh",
+            "-c",
+            script,
+            driver=driver,
+            ends_with=frozenset({5}),
+        ),
         workdir=Path("/only/inside"),
     )
     traced = with_files_followed(server, tmp_path / "records/files.jsonl")
@@ -316,7 +329,7 @@ def test_a_server_is_driven_from_outside_and_stopped(place: Path, tmp_path: Path
 
 
 def test_many_at_once_do_not_see_each_other(place: Path) -> None:
-    root = Root(place / "root")
+    root = RootFileSystem(place / "root")
     script = "echo $$ > /mine; read line < /data/old; cat /mine; ls /dev/shm; echo x > /dev/shm/x"
     started = [start_process(program(root, "sh", "-c", script), -1, -2) for _ in range(20)]
     for process in started:
@@ -339,7 +352,7 @@ def test_links_are_followed_as_for_programs_inside(tmp_path: Path) -> None:
         ("a/above", ".."),
     ):
         (top / link).symlink_to(target)
-    root = Root(top)
+    root = RootFileSystem(top)
     for path in ("/bin/tool", "/bin/absolute", "/a/b/up", "/../a/../bin/tool", "/a/above/a/b/up"):
         assert root.find(PurePath(path)) == tool
     for path in ("/loop", "/nothing", "/outside", "/bin/tool/x", "/absent/../bin/tool"):
@@ -361,5 +374,5 @@ def test_no_bind_may_hold_the_root(tmp_path: Path) -> None:
     for folder in ("root", "link"):
         for bind in (tmp_path, tmp_path / folder, tmp_path / "root"):
             with pytest.raises(UserError, match="holds the root"):
-                Root(tmp_path / folder).binding(bind)
-    assert Root(tmp_path / "root").binding(tmp_path / "root/below")
+                RootFileSystem(tmp_path / folder).binding(bind)
+    assert RootFileSystem(tmp_path / "root").binding(tmp_path / "root/below")

@@ -6,7 +6,7 @@ import pytest
 
 from trimtab.errors import UserError
 from trimtab.profiling.as_user import User
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.profiling.runs.root_users import user_in
 
 PASSWD = "root:x:0:0::/root:/bin/sh\nweb:x:33:44:Web:/srv:/bin/false\n7:x:70:71::/seven:\nodd:x\n"
@@ -14,13 +14,13 @@ GROUP = "root:x:0:\nweb:x:44:\nlogs:x:50:other,web\ndata:x:51:web\nempty:x:52:\n
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
+def root(tmp_path: Path) -> RootFileSystem:
     (tmp_path / "root/etc").mkdir(parents=True)
     (tmp_path / "root/usr").mkdir()
     (tmp_path / "root/usr/passwd").write_text(PASSWD)
     (tmp_path / "root/etc/passwd").symlink_to("/usr/passwd")  # of the root, not of the machine
     (tmp_path / "root/etc/group").write_text(GROUP)
-    return Root(tmp_path / "root")
+    return RootFileSystem(tmp_path / "root")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def root(tmp_path: Path) -> Root:
         ("0", User("root", 0, 0, (), "/root")),
     ],
 )
-def test_what_names_a_user(root: Root, text: str, user: User) -> None:
+def test_what_names_a_user(root: RootFileSystem, text: str, user: User) -> None:
     assert user_in(root, text) == user
 
 
@@ -44,13 +44,13 @@ def test_what_names_a_user(root: Root, text: str, user: User) -> None:
     "text",
     ["", ":", "absent", "odd", "web:absent", "-1", "4294967295", "9" * 5000, "0" * 12, "web:", "٣"],
 )
-def test_what_names_none(root: Root, text: str) -> None:
+def test_what_names_none(root: RootFileSystem, text: str) -> None:
     with pytest.raises(UserError, match="there is no such user or group"):
         user_in(root, text)
 
 
 def test_a_root_may_have_no_users_or_wrong_files(tmp_path: Path) -> None:
-    root = Root(tmp_path)
+    root = RootFileSystem(tmp_path)
     assert user_in(root, "5:6") == User("5", 5, 6, (), "/")
     (tmp_path / "etc/passwd").mkdir(parents=True)
     with pytest.raises(UserError, match="/etc/passwd"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from trimtab.config.groups.output import Comparison, Output
+from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.config.groups.workload import Marks
 from trimtab.errors import UserError
 from trimtab.profiling.meters.os_counters import OS_COUNTERS
@@ -193,7 +193,7 @@ def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
 
 
 def test_the_compared_file_is_kept_and_has_to_be_written(tmp_path: Path) -> None:
-    output = Output(Comparison.DIGEST_FILE, "result")
+    output = Output(OutputComparison.DIGEST_FILE, "result")
     first = measure(tmp_path, "open('result', 'w').write('1')", output=output)
     assert first.output is not None and first.output.read_text() == "1"
     with pytest.raises(UserError, match=r"left this file as it was.* run 0 ended with exit code 3"):
@@ -211,9 +211,9 @@ def test_the_compared_file_is_kept_and_has_to_be_written(tmp_path: Path) -> None
         ("pass", "did not write this file"),
     ],
 )
-@pytest.mark.parametrize("compare", [Comparison.DIGEST_FILE, Comparison.NUMERIC_FILE])
+@pytest.mark.parametrize("compare", [OutputComparison.DIGEST_FILE, OutputComparison.NUMERIC_FILE])
 def test_an_output_may_be_anything(
-    tmp_path: Path, code: str, words: str, compare: Comparison
+    tmp_path: Path, code: str, words: str, compare: OutputComparison
 ) -> None:
     with pytest.raises(UserError, match=f"output.path: .*out: .*{words}"):
         measure(tmp_path, f"import os\n{code}", output=Output(compare, "out"))
@@ -226,7 +226,7 @@ def test_an_output_may_be_a_link_and_logs_may_not(tmp_path: Path) -> None:
     (tmp_path / "log/original-0.stderr").symlink_to("../secret")
     os.mkfifo(tmp_path / "log/original-0.stdout")
     code = "import os\nopen('run-3', 'w').write('3')\nos.symlink('run-3', 'out')\nprint('said')"
-    run = measure(tmp_path, code, output=Output(Comparison.DIGEST_FILE, "out"))
+    run = measure(tmp_path, code, output=Output(OutputComparison.DIGEST_FILE, "out"))
     assert run.output is not None and run.output.read_text() == "3"
     assert run.stdout.read_text() == "said\n"
     assert (tmp_path / "secret").read_text() == "a secret"

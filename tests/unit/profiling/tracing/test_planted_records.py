@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.debloating.verification.mapped import LibraryFiles
+from trimtab.debloating.verification.library_origins import LibraryFiles
 from trimtab.errors import TrimtabError
 from trimtab.profiling.tracing.files import read_file_trace, tracing_command
 from trimtab.profiling.tracing.function_records import read_records

@@ -15,7 +15,7 @@ from trimtab.profiling.runs.program import Program
 from trimtab.profiling.tracing.files import FileTrace, read_file_trace
 from trimtab.profiling.tracing.functions import FunctionTrace
 from trimtab.profiling.tracing.kernels import KernelTrace
-from trimtab.profiling.used import usage_of
+from trimtab.profiling.usage import usage_of
 
 # Opens its argument by the 32-bit interface, which the filter refuses to follow: 5 is open there.
 BY_32_BITS = r"""

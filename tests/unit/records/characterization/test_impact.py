@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import TrimtabError
-from trimtab.records.characterization.impact import Change, Impact, impacts, without_impact
+from trimtab.records.characterization.impact import Impact, MedianChange, impacts, without_impact
 from trimtab.records.characterization.settings import kinds_of
 
 ONE_AT_A_TIME = [{}, {"executors": 2}, {"shuffle_compress": False}, {"depth": 9}]
@@ -117,7 +117,7 @@ def test_quality_below_zero_gets_better_upwards() -> None:
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_few_repeats_show_nothing(repeats: int) -> None:
     found = by_name(measured(ONE_AT_A_TIME, scaled(3), repeats))["executors"]
-    assert found.changes == (Change("2", pytest.approx(200), None, None),)
+    assert found.changes == (MedianChange("2", pytest.approx(200), None, None),)
     assert found.word == "not shown"
     assert without_impact(table(measured(ONE_AT_A_TIME, scaled(3), repeats))) == []
 

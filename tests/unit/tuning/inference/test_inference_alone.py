@@ -9,7 +9,7 @@ import pytest
 
 from trimtab.records.parquet.files import read_table, write_table
 from trimtab.records.tables import INFERENCE
-from trimtab.records.tuning.inference import Measured
+from trimtab.records.tuning.inference import MeasuredInference
 from trimtab.tuning.inference.alone import ROUNDS, measure_alone
 from trimtab.tuning.inference.serving import TIMEOUT_S
 from trimtab.tuning.search.duration import longest_alone_s
@@ -32,13 +32,13 @@ def test_every_configuration_that_was_measured_is_again(tmp_path: Path) -> None:
 
     def measure(
         architecture: Mapping[str, Any], configuration: Mapping[str, Any], folder: Path
-    ) -> Measured:
+    ) -> MeasuredInference:
         assert architecture == {} and list(folder.iterdir()) == []
         (folder / "left").touch()
         asked.append(configuration["batch_size"])
         if len(asked) == 2:
-            return Measured(dict(configuration), failure="out of memory")
-        return Measured(dict(configuration), 0.5, 2.0, "modelled", [0.5])
+            return MeasuredInference(dict(configuration), failure="out of memory")
+        return MeasuredInference(dict(configuration), 0.5, 2.0, "modelled", [0.5])
 
     measure_alone(path, alone, measure)
     assert asked == [1, 64] * ROUNDS  # in rounds, not one after the other
@@ -58,11 +58,11 @@ def test_where_nothing_was_told_nothing_is_measured(tmp_path: Path) -> None:
 def test_a_measurement_that_is_stopped_leaves_no_table(tmp_path: Path) -> None:
     path, alone = told(tmp_path / "t.parquet", ('{"batch_size": 1}', "")), tmp_path / "a.parquet"
 
-    def stopped(*_: Any) -> Measured:
+    def stopped(*_: Any) -> MeasuredInference:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         measure_alone(path, alone, stopped)
     assert not alone.exists()
-    measure_alone(path, alone, lambda *_: Measured({"batch_size": 1}, 0.5, batch_s=[0.5]))
+    measure_alone(path, alone, lambda *_: MeasuredInference({"batch_size": 1}, 0.5, batch_s=[0.5]))
     assert len(read_table(alone, INFERENCE)) == ROUNDS

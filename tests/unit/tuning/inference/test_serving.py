@@ -12,9 +12,9 @@ import trimtab_trial
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.tuning.inference import serving
 from trimtab.tuning.inference.emulation import InferenceConfiguration
-from trimtab.tuning.inference.serving import Rounds, Served, batches_of, served
+from trimtab.tuning.inference.serving import InferenceRounds, Served, batches_of, served
 from trimtab.tuning.score import Failure
-from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
+from trimtab.tuning.trials.events import EndReason, EpochEnd, TrialEnded
 from trimtab.tuning.trials.protocol import BrokenProtocolError
 
 PROJECT = Path(__file__).resolve().parents[4]
@@ -105,7 +105,7 @@ def test_a_batch_that_takes_too_long_is_a_failure(tmp_path: Path) -> None:
 def test_what_is_served_ends_when_nobody_waits_for_it(tmp_path: Path) -> None:
     """A program that hangs: its end is heard, and it does not wait for the time limit."""
     code = "import os, signal\nopen('pid', 'w').write(str(os.getpid()))\nsignal.pause()"
-    stopped, ends, found = threading.Event(), list[Ended](), list[Served | Failure]()
+    stopped, ends, found = threading.Event(), list[TrialEnded](), list[Served | Failure]()
     of = workload(code, workdir=str(tmp_path))
 
     def serve_it() -> None:
@@ -119,7 +119,7 @@ def test_what_is_served_ends_when_nobody_waits_for_it(tmp_path: Path) -> None:
     stopped.set()
     thread.join(20)
     assert not thread.is_alive() and found == [Failure("was stopped with its search")]
-    assert [end.reason for end in ends] == [Reason.KILLED] and ends[0].wall_s > 0
+    assert [end.reason for end in ends] == [EndReason.KILLED] and ends[0].wall_s > 0
 
 
 def test_without_a_tuner_batches_are_gone_through_once() -> None:
@@ -131,7 +131,7 @@ def epoch(**metrics: float) -> EpochEnd:
 
 
 def test_the_warm_up_does_not_count_and_the_mean_is_of_all_batches() -> None:
-    rounds = Rounds()
+    rounds = InferenceRounds()
     assert not rounds.add(epoch(batches=1, served_s=9.0, batch_0_s=9.0))
     assert not rounds.enough
     assert rounds.add(epoch(batches=4, served_s=0.4, batch_0_s=0.1, batch_1_s=0.2))

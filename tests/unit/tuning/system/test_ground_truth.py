@@ -12,8 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.records.tuning.ground_truth import Cost, GroundTruthRecord, KnownJob, Profile
-from trimtab.tuning.system.ground_truth import GroundTruth, Job, key_of
+from trimtab.records.tuning.ground_truth import (
+    EventProfile,
+    GroundTruthRecord,
+    KnownJob,
+    RelativeCost,
+)
+from trimtab.tuning.system.ground_truth import GroundTruth, GroundTruthJob, key_of
 from trimtab.tuning.system.shared_truth import known_jobs, share_jobs
 
 IMAGES = {"instructions": 2e9, "cache_misses": 1e6, "minor_faults": 300.0, "switches": 20.0}
@@ -30,15 +35,15 @@ def near(rates: dict[str, float], seed: int, by: float = 0.03) -> dict[str, floa
 DEFAULT = {"cores": 4}
 
 
-def learn(truth: GroundTruth, rates: dict[str, float], best: int) -> Job:
+def learn(truth: GroundTruth, rates: dict[str, float], best: int) -> GroundTruthJob:
     """A job that is best with so many cores."""
     job = truth.new_job()
-    job.profiles[key_of(DEFAULT)] = Profile(DEFAULT, rates)
-    job.costs[key_of({"cores": best})] = Cost({"cores": best}, 0.5, None, True)
+    job.profiles[key_of(DEFAULT)] = EventProfile(DEFAULT, rates)
+    job.costs[key_of({"cores": best})] = RelativeCost({"cores": best}, 0.5, None, True)
     return job
 
 
-def best_of(job: Job) -> float:
+def best_of(job: GroundTruthJob) -> float:
     [cost] = job.costs.values()
     return cost.settings["cores"]
 
@@ -184,8 +189,10 @@ def test_every_known_job_finds_one_of_its_own(
 
 def job_of(name: str, **costs: float) -> KnownJob:
     """A job with costs of 1, 2 ... cores."""
-    known = [Cost({"cores": int(cores[1:])}, time, None, True) for cores, time in costs.items()]
-    return KnownJob(name, "host", [Profile(DEFAULT, IMAGES)], known)
+    known = [
+        RelativeCost({"cores": int(cores[1:])}, time, None, True) for cores, time in costs.items()
+    ]
+    return KnownJob(name, "host", [EventProfile(DEFAULT, IMAGES)], known)
 
 
 def test_the_file(tmp_path: Path) -> None:
@@ -213,7 +220,9 @@ def test_the_file(tmp_path: Path) -> None:
 
 def test_the_same_settings_twice(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="costs: the same settings twice"):
-        KnownJob("a", "host", [], [Cost({"cores": 1}, time, None, True) for time in (1.0, 2.0)])
+        KnownJob(
+            "a", "host", [], [RelativeCost({"cores": 1}, time, None, True) for time in (1.0, 2.0)]
+        )
     with pytest.raises(TrimtabError, match="missing"):
         GroundTruthRecord.read(tmp_path / "none")
 
@@ -221,7 +230,7 @@ def test_the_same_settings_twice(tmp_path: Path) -> None:
 def test_what_two_know_of_a_job_is_joined(tmp_path: Path) -> None:
     path = tmp_path / "truth"
     share_jobs(path, [job_of("a", c1=1.0, c2=2.0), job_of("b", c1=1.0)])
-    cold = KnownJob("a", "host", [], [Cost({"cores": 2}, 9.0, None, False)])
+    cold = KnownJob("a", "host", [], [RelativeCost({"cores": 2}, 9.0, None, False)])
     share_jobs(path, [cold, job_of("a", c1=1.5, c4=4.0), job_of("c", c1=1.0)])
     first, *others = known_jobs(path)
     assert {cost.settings["cores"]: cost.time for cost in first.costs} == {1: 1.5, 2: 2.0, 4: 4.0}

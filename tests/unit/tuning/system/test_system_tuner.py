@@ -3,21 +3,21 @@
 import pytest
 
 from trimtab.config.groups.objective import Least
-from trimtab.records.tuning.ground_truth import Cost
-from trimtab.tuning.system.ground_truth import GroundTruth, Job, key_of
-from trimtab.tuning.system.pool import Demand
-from trimtab.tuning.system.probing import Shared, SystemTuner
-from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings
+from trimtab.records.tuning.ground_truth import RelativeCost
+from trimtab.tuning.system.ground_truth import GroundTruth, GroundTruthJob, key_of
+from trimtab.tuning.system.pool import ResourceDemand
+from trimtab.tuning.system.probing import ProbingTuner, Shared
+from trimtab.tuning.system.system_tuner import MeasuredEpoch, ResourceView, Settings
 
 CANDIDATES: list[Settings] = [{"cores": 4}, {"cores": 1}, {"cores": 2}]
 COSTS = {4: 3.0, 1: 5.0, 2: 2.0}
 RATES = {"instructions": 1e9, "minor_faults": 3000.0}
 OTHER = {"instructions": 1e7, "minor_faults": 1e6}
-MACHINE = Demand(4, 16.0)
+MACHINE = ResourceDemand(4, 16.0)
 
 
-def outlook(waiting: int = 1, cores: int = 4, starts: bool = False) -> Outlook:
-    return Outlook(waiting, Demand(cores, 16.0), MACHINE, starts)
+def outlook(waiting: int = 1, cores: int = 4, starts: bool = False) -> ResourceView:
+    return ResourceView(waiting, ResourceDemand(cores, 16.0), MACHINE, starts)
 
 
 def trial(
@@ -29,9 +29,9 @@ def trial(
     slower: float = 1.0,
     fraction: float = 1.0,
     warming_s: float = 0.0,
-) -> tuple[list[int], SystemTuner]:
+) -> tuple[list[int], ProbingTuner]:
     """What cores each epoch of one process of a trial has, and what steered it."""
-    tuner, cores = SystemTuner(CANDIDATES, shared), list[int]()
+    tuner, cores = ProbingTuner(CANDIDATES, shared), list[int]()
     for number in range(count):
         cores.append(int(tuner.settings_for(outlook(waiting, starts=number == 0))["cores"]))
         wall_s = COSTS[cores[-1]] * slower * fraction + (0 if number else warming_s)
@@ -46,7 +46,7 @@ def new(**keys: object) -> Shared:
 
 
 def test_a_new_job_is_probed_at_most_every_other_epoch_and_goes_on_with_the_best() -> None:
-    learnt = list[Job]()
+    learnt = list[GroundTruthJob]()
     shared = new(on_learnt=learnt.append)
     # Profiled; 1 probed; 4 is better; 2 probed; it is better; the default ones when warm; 2.
     cores, tuner = trial(shared, 8)
@@ -90,7 +90,7 @@ def test_what_is_probed_is_near_the_best() -> None:
     candidates: list[Settings] = [
         {"cores": cores, "memory_gib": gib} for cores in (4, 1, 2) for gib in (8, 4, 2)
     ]
-    tuner = SystemTuner(candidates, new(probing_share=1.0))
+    tuner = ProbingTuner(candidates, new(probing_share=1.0))
     probed = list[Settings]()
     for number in range(9):
         probed.append(tuner.settings_for(outlook(1, starts=number == 0)))
@@ -138,10 +138,10 @@ def test_processors_are_spent_by_their_time() -> None:
     job = shared.latest = shared.truth.new_job()
     for cores, time in {4: 1.0, 1: 3.0, 2: 2.0}.items():
         settings = {"cores": cores}
-        job.costs[key_of(settings)] = Cost(settings, time, cores * time, True)
+        job.costs[key_of(settings)] = RelativeCost(settings, time, cores * time, True)
 
     def chosen(waiting: int, cores: int = 4) -> object:
-        tuner = SystemTuner(CANDIDATES, shared)
+        tuner = ProbingTuner(CANDIDATES, shared)
         return tuner.settings_for(outlook(waiting, cores, starts=True))["cores"]
 
     # By hand, of 4 / 2 / 1 cores: alone 1, 2, 3; two 2, 2, 3; three 3, 3, 3; four 4, 4, 3.
@@ -157,15 +157,15 @@ def test_memory_is_shared_too() -> None:
     job = shared.latest = shared.truth.new_job()
     candidates: list[Settings] = [{"cores": 1, "memory_gib": 16}, {"cores": 1, "memory_gib": 4}]
     for settings, time in zip(candidates, (1.0, 1.5), strict=True):
-        job.costs[key_of(settings)] = Cost(dict(settings), time, None, True)
-    tuner = SystemTuner(candidates, shared)
+        job.costs[key_of(settings)] = RelativeCost(dict(settings), time, None, True)
+    tuner = ProbingTuner(candidates, shared)
     assert tuner.settings_for(outlook(1, starts=True)) == candidates[0]
     assert tuner.settings_for(outlook(2, starts=True)) == candidates[1]
 
 
 def test_a_probe_does_not_take_what_others_have() -> None:
     shared = new()
-    tuner = SystemTuner([{"cores": 2}, {"cores": 4}, {"cores": 1}], shared)
+    tuner = ProbingTuner([{"cores": 2}, {"cores": 4}, {"cores": 1}], shared)
     tuner.settings_for(outlook(2, 2, starts=True))
     tuner.epoch_ended(MeasuredEpoch(2.0, None, RATES, 1.0, is_first=True))
     assert tuner.settings_for(outlook(2, 3)) == {"cores": 1}  # not 4
@@ -173,7 +173,7 @@ def test_a_probe_does_not_take_what_others_have() -> None:
 
 def test_epochs_on_other_shares_of_the_data_are_compared_by_their_work() -> None:
     shared = new()
-    tuner = SystemTuner(CANDIDATES, shared)
+    tuner = ProbingTuner(CANDIDATES, shared)
     for fraction in (0.1, 1.0, 0.5, 0.2, 0.3):
         settings = tuner.settings_for(outlook())
         cost = COSTS[int(settings["cores"])] * fraction
@@ -183,7 +183,7 @@ def test_epochs_on_other_shares_of_the_data_are_compared_by_their_work() -> None
 
 def test_a_trial_that_runs_out_of_memory_goes_on_with_more() -> None:
     candidates: list[Settings] = [{"memory_gib": 8}, {"memory_gib": 2}, {"memory_gib": 4}]
-    tuner = SystemTuner(candidates, new())
+    tuner = ProbingTuner(candidates, new())
     tuner.settings_for(outlook(starts=True))
     tuner.epoch_ended(MeasuredEpoch(1.0, None, RATES, 1.0, is_first=True))
     assert tuner.settings_for(outlook()) == {"memory_gib": 2}
@@ -194,17 +194,17 @@ def test_a_trial_that_runs_out_of_memory_goes_on_with_more() -> None:
 
 def test_what_a_trial_that_was_killed_has_not_probed_another_does() -> None:
     shared = new()
-    tuner = SystemTuner(CANDIDATES, shared)
+    tuner = ProbingTuner(CANDIDATES, shared)
     tuner.settings_for(outlook(starts=True))
     tuner.epoch_ended(MeasuredEpoch(3.0, None, RATES, 1.0, is_first=True))
     assert tuner.settings_for(outlook()) == {"cores": 1}  # and it is killed there
     tuner.ended()
-    other = SystemTuner(CANDIDATES, shared)
+    other = ProbingTuner(CANDIDATES, shared)
     other.settings_for(outlook(starts=True))
     other.epoch_ended(MeasuredEpoch(3.0, None, RATES, 1.0, is_first=True))
     assert other.settings_for(outlook()) == {"cores": 1}
     tuner.ended()  # ends no probe of another's
-    third = SystemTuner(CANDIDATES, shared)
+    third = ProbingTuner(CANDIDATES, shared)
     third.settings_for(outlook(starts=True))
     third.epoch_ended(MeasuredEpoch(3.0, None, RATES, 1.0, is_first=True))
     assert third.settings_for(outlook()) == {"cores": 2}
@@ -212,9 +212,9 @@ def test_what_a_trial_that_was_killed_has_not_probed_another_does() -> None:
 
 def test_nothing_to_choose_from() -> None:
     with pytest.raises(ValueError, match="the default ones at least"):
-        SystemTuner([], new())
+        ProbingTuner([], new())
     shared = new()
-    tuner = SystemTuner(CANDIDATES[:1], shared)
+    tuner = ProbingTuner(CANDIDATES[:1], shared)
     for number in range(4):
         assert tuner.settings_for(outlook(starts=not number)) == {"cores": 4}
         tuner.epoch_ended(MeasuredEpoch(1.0, None, RATES, 1.0, is_first=not number))
@@ -222,7 +222,7 @@ def test_nothing_to_choose_from() -> None:
 
 def test_settings_that_were_not_in_effect_are_not_what_an_epoch_took() -> None:
     candidates: list[Settings] = [{"memory_gib": 8}, {"memory_gib": 2}, {"memory_gib": 4}]
-    tuner = SystemTuner(candidates, new(probing_share=1.0))
+    tuner = ProbingTuner(candidates, new(probing_share=1.0))
     tuner.settings_for(outlook(starts=True))
     tuner.epoch_ended(MeasuredEpoch(2.0, None, RATES, 1.0, is_first=True))
     assert tuner.settings_for(outlook()) == {"memory_gib": 2}
@@ -236,7 +236,7 @@ def test_settings_that_were_not_in_effect_are_not_what_an_epoch_took() -> None:
 
 def test_what_no_settings_change_is_no_reason_to_pass_over_them() -> None:
     never = frozenset({"frequency_mhz"})
-    tuner = SystemTuner(CANDIDATES, new(probing_share=1.0))
+    tuner = ProbingTuner(CANDIDATES, new(probing_share=1.0))
     for number in range(6):
         cores = int(tuner.settings_for(outlook(starts=not number))["cores"])
         epoch = MeasuredEpoch(COSTS[cores], None, RATES, 1.0, not number, not_set=never)
@@ -246,10 +246,10 @@ def test_what_no_settings_change_is_no_reason_to_pass_over_them() -> None:
 
 def test_where_nothing_is_known_a_trial_begins_with_its_share() -> None:
     for waiting, cores in ((1, 4), (2, 2), (3, 1), (4, 1), (9, 1)):
-        tuner = SystemTuner(CANDIDATES, new())
+        tuner = ProbingTuner(CANDIDATES, new())
         assert tuner.settings_for(outlook(waiting, starts=True)) == {"cores": cores}
     both: list[Settings] = [
         {"cores": cores, "memory_gib": memory} for cores in (4, 2, 1) for memory in (16, 2, 8, 12)
     ]
-    tuner = SystemTuner(both, new())
+    tuner = ProbingTuner(both, new())
     assert tuner.settings_for(outlook(2, starts=True)) == {"cores": 2, "memory_gib": 8}

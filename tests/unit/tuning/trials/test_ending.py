@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from trimtab.tuning.trials.ending import ending, machine_kills
-from trimtab.tuning.trials.events import Reason
+from trimtab.tuning.trials.events import EndReason
 
 
-def told(tmp_path: Path, exit_code: int, log: bytes, **struck: bool) -> tuple[Reason, str]:
+def told(tmp_path: Path, exit_code: int, log: bytes, **struck: bool) -> tuple[EndReason, str]:
     (tmp_path / "stderr").write_bytes(log)
     struck = {"limit_struck": False, "machine_struck": False} | struck
     return ending(exit_code, frozenset({0}), tmp_path / "stderr", **struck)
@@ -16,10 +16,10 @@ def told(tmp_path: Path, exit_code: int, log: bytes, **struck: bool) -> tuple[Re
 
 def test_a_machine_without_memory(tmp_path: Path) -> None:
     reason, message = told(tmp_path, -9, b"", machine_struck=True)
-    assert reason == Reason.OUT_OF_MEMORY and "the machine ran out of memory" in message
-    assert told(tmp_path, -9, b"")[0] == Reason.CRASHED
-    assert told(tmp_path, 1, b"", machine_struck=True)[0] == Reason.FAILED  # another's
-    assert told(tmp_path, 0, b"", machine_struck=True, limit_struck=True)[0] == Reason.FINISHED
+    assert reason == EndReason.OUT_OF_MEMORY and "the machine ran out of memory" in message
+    assert told(tmp_path, -9, b"")[0] == EndReason.CRASHED
+    assert told(tmp_path, 1, b"", machine_struck=True)[0] == EndReason.FAILED  # another's
+    assert told(tmp_path, 0, b"", machine_struck=True, limit_struck=True)[0] == EndReason.FINISHED
     assert machine_kills() >= 0
 
 
@@ -37,18 +37,18 @@ def test_a_machine_without_memory(tmp_path: Path) -> None:
 )
 def test_what_programs_say_that_are_refused_memory(tmp_path: Path, log: bytes) -> None:
     reason, message = told(tmp_path, 1, b"Traceback\n" + log)
-    assert reason == Reason.OUT_OF_MEMORY
+    assert reason == EndReason.OUT_OF_MEMORY
     assert message.endswith(log.decode().splitlines()[-1].strip()[:300])
 
 
 def test_a_log_is_no_way_to_steer_a_terminal(tmp_path: Path) -> None:
     log = b"\x1b[2J\xff" * 50_000 + b"\r" + "\u202e".encode() + b"a" * 10_000 + b"\n\n \n"
     reason, message = told(tmp_path, 3, log)
-    assert reason == Reason.FAILED
+    assert reason == EndReason.FAILED
     assert message.isprintable() and len(message) < 400
     (tmp_path / "stderr").unlink()
     (tmp_path / "stderr").mkdir()
     struck = {"limit_struck": False, "machine_struck": False}
     assert ending(3, frozenset({0}), tmp_path / "stderr", **struck) == (
-        Reason.FAILED, "ended with exit code 3"
+        EndReason.FAILED, "ended with exit code 3"
     )  # fmt: skip

@@ -24,10 +24,10 @@ from trial_programs import (
     workload,
 )
 
-from trimtab.config.groups.workload import Server
+from trimtab.config.groups.workload import ServerConfig
 from trimtab.errors import UserError
 from trimtab.profiling.runs.marks import PipeReader
-from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
+from trimtab.tuning.trials.events import EndReason, EpochEnd, TrialEnded
 from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.tuning.trials.waiting import next_events
 
@@ -49,7 +49,7 @@ def test_every_epoch_is_told_and_the_end(tmp_path: Path) -> None:
             assert trial.pending() is None  # until it is answered
             trial.answer(NOTHING)
         end = end_of(trial)
-    assert (end.reason, end.exit_code, end.epochs) == (Reason.FINISHED, 0, 3)
+    assert (end.reason, end.exit_code, end.epochs) == (EndReason.FINISHED, 0, 3)
     assert not end.reason.is_failure
     assert end.start_up_s is not None and 0 < end.start_up_s < end.wall_s
     assert end.peak_rss_bytes > 1 << 20 and end.cpu_s > 0
@@ -73,8 +73,8 @@ def test_a_trial_that_is_paused_at_each_rung_ends_as_one_that_is_not(tmp_path: P
                     trial.stop()
                 else:
                     trial.answer(NOTHING)
-            assert isinstance(event, Ended)
-            assert event.reason == (Reason.STOPPED if rung == 1 else Reason.FINISHED)
+            assert isinstance(event, TrialEnded)
+            assert event.reason == (EndReason.STOPPED if rung == 1 else EndReason.FINISHED)
             assert event.exit_code == 0
     assert told == list(range(9))
     assert weight_of(paused) == weight_of(whole)
@@ -129,41 +129,43 @@ assert {name for name in set(sys.modules) - before if sys.modules[name]} == {"tr
         assert epoch_of(trial).metrics == {'lo"s\\sä': 0.1}
         trial.answer(NOTHING)
         end = end_of(trial)
-        assert end.reason == Reason.FINISHED, (tmp_path / "trial/from_epoch_0.stderr").read_text()
+        assert end.reason == EndReason.FINISHED, (
+            tmp_path / "trial/from_epoch_0.stderr"
+        ).read_text()
 
 
 @pytest.mark.parametrize(
     ("code", "reason", "message"),
     [
-        ("1 / 0", Reason.FAILED, "exit code 1: ZeroDivisionError: division by zero"),
-        ("raise SystemExit(3)", Reason.FAILED, "ended with exit code 3"),
-        ("import os; os.abort()", Reason.CRASHED, "signal 6 (SIGABRT)"),
-        ("bytearray(1 << 60)", Reason.OUT_OF_MEMORY, "was refused memory; .*MemoryError"),
-        ("import trimtab_trial as t; t.epoch_end(0, loss=float('nan'))", Reason.NOT_A_NUMBER,
+        ("1 / 0", EndReason.FAILED, "exit code 1: ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)", EndReason.FAILED, "ended with exit code 3"),
+        ("import os; os.abort()", EndReason.CRASHED, "signal 6 (SIGABRT)"),
+        ("bytearray(1 << 60)", EndReason.OUT_OF_MEMORY, "was refused memory; .*MemoryError"),
+        ("import trimtab_trial as t; t.epoch_end(0, loss=float('nan'))", EndReason.NOT_A_NUMBER,
          "epoch 0: loss is nan"),
-        ("import trimtab_trial as t; t.epoch_end(0, a=1, b=-1e999)", Reason.NOT_A_NUMBER,
+        ("import trimtab_trial as t; t.epoch_end(0, a=1, b=-1e999)", EndReason.NOT_A_NUMBER,
          "epoch 0: b is -inf"),
-        ("import trimtab_trial as t; t.epoch_end(1)", Reason.BROKEN_PROTOCOL,
+        ("import trimtab_trial as t; t.epoch_end(1)", EndReason.BROKEN_PROTOCOL,
          "the end of epoch 1, expected 0"),
-        ("import trimtab_trial as t; t.epoch_end(0); t.epoch_end(0)", Reason.BROKEN_PROTOCOL,
+        ("import trimtab_trial as t; t.epoch_end(0); t.epoch_end(0)", EndReason.BROKEN_PROTOCOL,
          "the end of epoch 0, expected 1"),
-        ("import trimtab_trial as t; t.epoch_end(0, loss='low')", Reason.FAILED, "ValueError"),
-        ("import trimtab_trial as t; t.epoch_end(0, loss=None)", Reason.FAILED, "TypeError"),
+        ("import trimtab_trial as t; t.epoch_end(0, loss='low')", EndReason.FAILED, "ValueError"),
+        ("import trimtab_trial as t; t.epoch_end(0, loss=None)", EndReason.FAILED, "TypeError"),
         ("import os, trimtab_trial as t; t.first_epoch(); p = os.fork(); t.epoch_end(0);"
-         "os.wait() if p else 0", Reason.FINISHED, "exit code 0"),
+         "os.wait() if p else 0", EndReason.FINISHED, "exit code 0"),
     ],
 )  # fmt: skip
-def test_an_end_has_its_reason(tmp_path: Path, code: str, reason: Reason, message: str) -> None:
+def test_an_end_has_its_reason(tmp_path: Path, code: str, reason: EndReason, message: str) -> None:
     end = ended(code, tmp_path / "trial")
     assert end.reason == reason
     assert re.search(message.replace("(", "[(]").replace(")", "[)]"), end.message)
     assert "\n" not in end.message
-    assert end.reason.is_failure == (reason != Reason.FINISHED)
+    assert end.reason.is_failure == (reason != EndReason.FINISHED)
 
 
 def test_an_exit_code_that_the_workload_expects_is_no_failure(tmp_path: Path) -> None:
-    assert ended("raise SystemExit(3)", tmp_path, ends_with="3").reason == Reason.FINISHED
-    assert ended("0", tmp_path, ends_with="3").reason == Reason.FAILED
+    assert ended("raise SystemExit(3)", tmp_path, ends_with="3").reason == EndReason.FINISHED
+    assert ended("0", tmp_path, ends_with="3").reason == EndReason.FAILED
 
 
 def test_sigkill_from_elsewhere(tmp_path: Path) -> None:
@@ -171,8 +173,8 @@ def test_sigkill_from_elsewhere(tmp_path: Path) -> None:
         epoch_of(trial)
         os.kill(trial.pid, signal.SIGKILL)
         end = trial.next_event(LIMIT_S)  # while it waits for an answer
-        assert isinstance(end, Ended)
-        assert (end.reason, end.exit_code, end.epochs) == (Reason.CRASHED, -9, 1)
+        assert isinstance(end, TrialEnded)
+        assert (end.reason, end.exit_code, end.epochs) == (EndReason.CRASHED, -9, 1)
         assert "signal 9 (SIGKILL)" in end.message
         trial.answer(NOTHING)  # too late, and no error
         trial.stop()
@@ -184,22 +186,24 @@ def test_one_that_hangs_is_killed_after_its_time_limit(tmp_path: Path) -> None:
     with start(workload(HUNG), tmp_path / "trial", timeout_s=0.4) as trial:
         assert trial.next_event(0.0) is None
         end = trial.next_event(LIMIT_S)
-    assert isinstance(end, Ended)
-    assert (end.reason, end.exit_code) == (Reason.TIMED_OUT, -9)
+    assert isinstance(end, TrialEnded)
+    assert (end.reason, end.exit_code) == (EndReason.TIMED_OUT, -9)
     assert end.message == "was killed after its time limit of 0.4 s"
     assert end.wall_s >= 0.4
     assert is_gone(trial.pid)
 
 
 def test_the_workload_has_a_time_limit_too(tmp_path: Path) -> None:
-    assert ended(HUNG, tmp_path / "trial", timeout_s=0.3).reason == Reason.TIMED_OUT
+    assert ended(HUNG, tmp_path / "trial", timeout_s=0.3).reason == EndReason.TIMED_OUT
 
 
 def test_killing_it(tmp_path: Path) -> None:
     with start(workload(HUNG), tmp_path / "trial") as trial:
         trial.kill()
         end = trial.next_event(LIMIT_S)
-        assert isinstance(end, Ended) and end.reason == Reason.KILLED and end.exit_code == -9
+        assert (
+            isinstance(end, TrialEnded) and end.reason == EndReason.KILLED and end.exit_code == -9
+        )
     with pytest.raises(KeyError), start(workload(HUNG), tmp_path / "trial") as trial:
         raise KeyError
     assert is_gone(trial.pid)
@@ -217,13 +221,13 @@ except SystemExit:
 @pytest.mark.parametrize(
     ("then", "reason"),
     [
-        ("time.sleep(1000)", Reason.STOPPED),
-        ("sys.exit(3)", Reason.STOPPED),
-        ("trimtab_trial.epoch_end(1); time.sleep(1000)", Reason.BROKEN_PROTOCOL),
+        ("time.sleep(1000)", EndReason.STOPPED),
+        ("sys.exit(3)", EndReason.STOPPED),
+        ("trimtab_trial.epoch_end(1); time.sleep(1000)", EndReason.BROKEN_PROTOCOL),
     ],
 )
 def test_one_that_is_told_to_stop_and_does_not(
-    tmp_path: Path, then: str, reason: Reason, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, then: str, reason: EndReason, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trimtab.tuning.trials.process._PATIENCE_S", 0.3)
     with start(workload(STUBBORN.format(then=then)), tmp_path / "trial") as trial:
@@ -263,7 +267,7 @@ def test_children_that_keep_the_channel_open_do_not_keep_it_from_ending(tmp_path
         assert [process.pid for process in trial.processes()] == [trial.pid]
         trial.answer(NOTHING)
         end = trial.next_event(LIMIT_S)
-        assert isinstance(end, Ended) and end.reason == Reason.FINISHED
+        assert isinstance(end, TrialEnded) and end.reason == EndReason.FINISHED
         assert all(is_gone(child) for child in children)
 
 
@@ -277,7 +281,7 @@ def test_several_are_waited_for_at_once(tmp_path: Path) -> None:
         "failed": workload("1 / 0"),
     }.items():
         trials[name] = start(of, tmp_path / name)
-    told: dict[str, list[int | Reason]] = {name: [] for name in trials}
+    told: dict[str, list[int | EndReason]] = {name: [] for name in trials}
     running = dict(trials)
     while set(running) != {"hung"}:
         for trial, event in next_events(list(running.values()), LIMIT_S):
@@ -289,14 +293,14 @@ def test_several_are_waited_for_at_once(tmp_path: Path) -> None:
                 told[name].append(event.reason)
                 del running[name]
     assert told == {
-        "one": [0, 1, 2, Reason.FINISHED],
-        "two": [0, 1, 2, Reason.FINISHED],
-        "failed": [Reason.FAILED],
+        "one": [0, 1, 2, EndReason.FINISHED],
+        "two": [0, 1, 2, EndReason.FINISHED],
+        "failed": [EndReason.FAILED],
         "hung": [],
     }
     assert next_events([trials["hung"]], 0.01) == []
     trials["hung"].kill()
-    assert next_events([trials["hung"]])[0][1].reason == Reason.KILLED
+    assert next_events([trials["hung"]])[0][1].reason == EndReason.KILLED
     assert next_events(list(trials.values())) == []
 
 
@@ -314,16 +318,16 @@ def test_programs_report_by_marks_where_they_cannot_load_the_module(tmp_path: Pa
         (0, False, {"loss": 1.0}), (1, False, {"loss": 0.5})
     ]  # fmt: skip
     assert all(event.wall_s >= 0 for event in events)
-    assert (end.reason, end.epochs) == (Reason.FINISHED, 2)
+    assert (end.reason, end.epochs) == (EndReason.FINISHED, 2)
     said = (tmp_path / "trial/from_epoch_0.stdout").read_text()
     assert said == "epoch 1 loss 1.0\nepoch 2 loss 0.5\n"
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"), [("nan", Reason.NOT_A_NUMBER), ("low", Reason.BROKEN_PROTOCOL)]
+    ("said", "reason"), [("nan", EndReason.NOT_A_NUMBER), ("low", EndReason.BROKEN_PROTOCOL)]
 )
 @pytest.mark.parametrize("then", ["time.sleep(1000)", "0"])
-def test_marks_that_say_no_number(tmp_path: Path, said: str, reason: Reason, then: str) -> None:
+def test_marks_that_say_no_number(tmp_path: Path, said: str, reason: EndReason, then: str) -> None:
     code = f"import time; print('loss {said}', flush=True); {then}"
     end = ended(code, tmp_path / "trial", "-I", marks=marks(r"loss (?P<loss>\S+)"))
     assert end.reason == reason and "loss" in end.message
@@ -362,7 +366,7 @@ def test_one_that_reports_by_marks_cannot_be_paused(tmp_path: Path) -> None:
         assert not epoch_of(trial).waits
         assert set(trial.answer(SystemSettings(threads=1)).not_set) == {"threads"}
         trial.stop()
-        assert end_of(trial).reason == Reason.KILLED
+        assert end_of(trial).reason == EndReason.KILLED
 
 
 def test_without_a_checkpoint_it_begins_again(tmp_path: Path) -> None:
@@ -382,7 +386,7 @@ for epoch in range(trimtab_trial.first_epoch(), 3):
 
 
 def test_what_cannot_be_started(tmp_path: Path) -> None:
-    server = workload("0", server=Server(drive=["true"], ready="."))
+    server = workload("0", server=ServerConfig(drive=["true"], ready="."))
     with pytest.raises(UserError, match="a server is no trial"):
         start(server, tmp_path / "trial")
     with pytest.raises(UserError, match="workdir"):

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from trial_programs import LIMIT_S, NOTHING, end_of, epoch_of, is_gone, start, workload
 
 import trimtab_trial
-from trimtab.tuning.trials.events import Ended, Reason
+from trimtab.tuning.trials.events import EndReason, TrialEnded
 from trimtab.tuning.trials.protocol import (
     LONGEST_LINE_BYTES,
     MOST_METRICS,
     BrokenProtocolError,
     Channel,
+    EpochReport,
     Hello,
-    Report,
     go,
     parsed,
 )
@@ -78,7 +78,7 @@ def test_a_program_that_breaks_it_is_ended_with_the_reason(
 ) -> None:
     with start(workload(f"{RAW}\n{does}\ntime.sleep(1000)"), tmp_path / "trial") as trial:
         end = end_of(trial)
-        assert end.reason == Reason.BROKEN_PROTOCOL, end
+        assert end.reason == EndReason.BROKEN_PROTOCOL, end
         assert re.search(message, end.message), end.message
         assert len(end.message) < 1000 and end.message.isprintable()
         assert is_gone(trial.pid)
@@ -93,13 +93,13 @@ def test_one_that_closes_its_channel_and_runs_on(
     code = f"{RAW}\nask(hello)\n{child}os.close(reports); os.close(answers)\ntime.sleep(1000)"
     with start(workload(code), tmp_path / "trial", timeout_s=2 if child else LIMIT_S) as trial:
         end = end_of(trial)
-        assert end.reason == (Reason.TIMED_OUT if child else Reason.BROKEN_PROTOCOL)
+        assert end.reason == (EndReason.TIMED_OUT if child else EndReason.BROKEN_PROTOCOL)
 
 
 def test_one_that_closes_its_channel_and_ends(tmp_path: Path) -> None:
     code = f"{RAW}\nask(hello)\nask(epoch(0))\nos.close(reports)"
     with start(workload(code), tmp_path / "trial") as trial:
-        assert (end_of(trial).reason, trial.next_event(0)) == (Reason.FINISHED, None)
+        assert (end_of(trial).reason, trial.next_event(0)) == (EndReason.FINISHED, None)
 
 
 def test_what_it_said_last_is_heard_although_it_has_ended(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_what_it_said_last_is_heard_although_it_has_ended(tmp_path: Path) -> Non
         assert os.waitid(os.P_PID, trial.pid, os.WEXITED | os.WNOWAIT)
         assert epoch_of(trial).epoch == 0
         end = trial.next_event(LIMIT_S)
-        assert isinstance(end, Ended) and (end.reason, end.epochs) == (Reason.FINISHED, 1)
+        assert isinstance(end, TrialEnded) and (end.reason, end.epochs) == (EndReason.FINISHED, 1)
 
 
 def test_one_that_reads_no_answer(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_wrong_message_is_refused(text: bytes, message: str) -> None:
 @given(st.binary() | st.text().map(str.encode))
 def test_any_bytes_are_a_message_or_refused(text: bytes) -> None:
     try:
-        assert isinstance(parsed(text), Hello | Report)
+        assert isinstance(parsed(text), Hello | EpochReport)
     except BrokenProtocolError as error:
         assert str(error)
 
@@ -181,7 +181,7 @@ def test_what_the_module_writes_is_what_is_read(
         f'"not_set": {trimtab_trial._object(not_set)}}}'
     ).encode("utf-8", "replace")
     found = parsed(text)
-    assert isinstance(found, Report)
+    assert isinstance(found, EpochReport)
     assert (found.epoch, found.wall_s) == (epoch, wall_s)
     assert list(map(repr, found.metrics.items())) == list(map(repr, metrics.items()))
     assert found.not_set.keys() == not_set.keys()
@@ -195,7 +195,7 @@ def test_a_message_that_arrives_in_pieces(tmp_path: Path) -> None:
         os.write(writer, text[place : place + 1])
         assert channel.read() is None
     os.write(writer, text[-1:])
-    assert channel.read() == Report(0, 0.5, {"a": 0.1}, {})
+    assert channel.read() == EpochReport(0, 0.5, {"a": 0.1}, {})
     assert channel.read() is None and not channel.closed
     os.close(writer)
     assert channel.read() is None and channel.closed
@@ -210,4 +210,4 @@ def test_the_longest_line_is_read(tmp_path: Path) -> None:
     with start(workload(code), tmp_path / "trial") as trial:
         assert epoch_of(trial).not_set == {"a": "x" * 400}
         trial.answer(NOTHING)
-        assert end_of(trial).reason == Reason.FINISHED
+        assert end_of(trial).reason == EndReason.FINISHED

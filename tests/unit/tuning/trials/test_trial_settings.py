@@ -15,9 +15,9 @@ from trimtab.execution.sprinting.control_groups import make_group
 from trimtab.execution.sprinting.frequencies import HighestFrequencies
 from trimtab.profiling.meters.hardware_counters import CounterEvent, HardwareCounters
 from trimtab.tuning.trials.clock import TrialClock
-from trimtab.tuning.trials.events import Reason
+from trimtab.tuning.trials.events import EndReason
 from trimtab.tuning.trials.memory_limit import GroupMemory, ProcessMemory
-from trimtab.tuning.trials.settings import Machine, SystemSettings
+from trimtab.tuning.trials.settings import SystemSettings, TrialMachine
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
 several_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="one CPU only")
@@ -128,7 +128,7 @@ t.epoch_end(4)
         ):  # fmt: skip
             told.append(dict(epoch_of(trial).not_set))
             trial.answer(answer)
-        assert end_of(trial).reason == Reason.FINISHED
+        assert end_of(trial).reason == EndReason.FINISHED
     missing = "neither torch nor threadpoolctl is loaded by the program"
     assert told == [
         {},  # it began with as many
@@ -169,7 +169,7 @@ def test_the_limit_of_memory_ends_a_trial_and_is_told(tmp_path: Path, limited_by
         way = "by a control group" if limited_by == "group" else "RLIMIT_DATA.*no group here"
         assert re.search(way, trial.change.ways["memory_gib"])
         end = end_of(trial)
-    assert end.reason == Reason.OUT_OF_MEMORY
+    assert end.reason == EndReason.OUT_OF_MEMORY
     assert ("its limit of memory" in end.message) == (limited_by == "group")
     assert 2 <= end.epochs <= 4
     assert end.exit_code == (-9 if limited_by == "group" else 1)
@@ -187,7 +187,7 @@ def test_the_limit_of_memory_moves_between_epochs(tmp_path: Path, limited_by: st
         assert epoch_of(trial).not_set == too_little.not_set
         assert trial.answer(SystemSettings(memory_bytes=600 * MIB)).not_set == {}
         end = end_of(trial)
-        assert end.reason == Reason.OUT_OF_MEMORY and 7 <= end.epochs <= 9
+        assert end.reason == EndReason.OUT_OF_MEMORY and 7 <= end.epochs <= 9
 
 
 def test_a_limit_that_comes_later_counts_what_is_held(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_limit_that_comes_later_counts_what_is_held(tmp_path: Path) -> None:
             change = trial.answer(SystemSettings(memory_bytes=400 * MIB))
             assert "began without a limit" in change.ways["memory_gib"]
         end = end_of(trial)
-        assert end.reason == Reason.OUT_OF_MEMORY and 4 <= end.epochs <= 6
+        assert end.reason == EndReason.OUT_OF_MEMORY and 4 <= end.epochs <= 6
 
 
 def test_children_are_limited_with_the_trial(tmp_path: Path, limited_by: str) -> None:
@@ -208,7 +208,7 @@ def test_children_are_limited_with_the_trial(tmp_path: Path, limited_by: str) ->
     )
     with start(of, tmp_path / "trial", settings=SystemSettings(memory_bytes=300 * MIB)) as trial:
         end = end_of(trial)
-    assert (end.reason, end.exit_code) == (Reason.OUT_OF_MEMORY, 5)
+    assert (end.reason, end.exit_code) == (EndReason.OUT_OF_MEMORY, 5)
 
 
 def test_no_group_is_left(tmp_path: Path) -> None:
@@ -246,9 +246,9 @@ def test_the_words_of_version_two(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the trial holds 209715200 bytes"):
         limit.set(Job(), 100 * MIB)
     assert (tmp_path / "memory.max").read_text() == str(300 * MIB)
-    assert not limit.struck()
+    assert not limit.oom_killed()
     (tmp_path / "memory.events").write_text("oom 2\noom_kill 1\n")
-    assert limit.struck()
+    assert limit.oom_killed()
 
 
 def cpufreq(root: Path) -> Path:
@@ -284,7 +284,7 @@ def test_the_frequency_moves_with_the_cores(tmp_path: Path) -> None:
         def processes(self) -> list[object]:
             return []
 
-    machine = Machine(Job())
+    machine = TrialMachine(Job())
     machine._frequencies = HighestFrequencies(cpufreq(tmp_path), tmp_path / "found")
     assert (
         "give the trial some"
@@ -405,7 +405,7 @@ def test_the_start_sets_the_cpus_before_the_program_runs(tmp_path: Path) -> None
     code = "import os; print(sorted(os.sched_getaffinity(0)))"
     settings = SystemSettings(cpus=(CPUS[-1],))
     with start(workload(code), tmp_path / "trial", settings=settings) as trial:
-        assert trial.next_event(LIMIT_S).reason == Reason.FINISHED
+        assert trial.next_event(LIMIT_S).reason == EndReason.FINISHED
     assert (tmp_path / "trial/from_epoch_0.stdout").read_text() == f"[{CPUS[-1]}]\n"
 
 
@@ -421,7 +421,7 @@ trimtab_trial.epoch_end(1, accuracy=1)
     with start(workload(code), tmp_path) as trial:
         epoch_of(trial)
         # As it is where OpenMP came first, and the settings' own change after it.
-        late, both = Machine(trial), SystemSettings(cpus=(first, second))
+        late, both = TrialMachine(trial), SystemSettings(cpus=(first, second))
         assert late.start(both, began_on=[first, second]).not_set == {}
         assert os.sched_getaffinity(trial.pid) == {first}
         assert late.start(both, began_on=[first]).not_set == {}  # it was not started on both

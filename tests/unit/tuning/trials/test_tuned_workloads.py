@@ -13,7 +13,7 @@ from shipped_configurations import SHIPPED
 from trial_programs import LIMIT_S, NOTHING, end_of, epoch_of, start
 
 import trimtab_trial
-from trimtab.tuning.trials.events import Reason
+from trimtab.tuning.trials.events import EndReason
 from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.workloads.common.trial import Trial
 from trimtab.workloads.data import InputError
@@ -52,7 +52,7 @@ def test_lenet5_is_paused_after_an_epoch_and_goes_on(tmp_path: Path) -> None:
                     trial.answer(NOTHING)
                 else:
                     trial.stop()
-                assert end_of(trial).reason == (Reason.FINISHED if run else Reason.STOPPED)
+                assert end_of(trial).reason == (EndReason.FINISHED if run else EndReason.STOPPED)
             said += (folder / f"from_epoch_{run}.stdout").read_bytes()
             assert [path.name for path in (folder / "checkpoint").glob("*.pt")] == (
                 ["2.pt"] if run else ["1.pt"]

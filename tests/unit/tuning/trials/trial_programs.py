@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.config.groups.workload import Marks, Workload
-from trimtab.tuning.trials.events import Ended, EpochEnd
+from trimtab.tuning.trials.events import EpochEnd, TrialEnded
 from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.settings import SystemSettings
 
@@ -60,16 +60,16 @@ def epoch_of(trial: TrialProcess) -> EpochEnd:
     return event
 
 
-def end_of(trial: TrialProcess) -> Ended:
+def end_of(trial: TrialProcess) -> TrialEnded:
     """Let the trial run to its end; all its epochs are answered alike."""
     while isinstance(event := trial.next_event(LIMIT_S), EpochEnd):
         if event.waits:
             trial.answer(NOTHING)
-    assert isinstance(event, Ended), event
+    assert isinstance(event, TrialEnded), event
     return event
 
 
-def ended(code: str, folder: Path, *flags: str, **keys: Any) -> Ended:
+def ended(code: str, folder: Path, *flags: str, **keys: Any) -> TrialEnded:
     """How a program ends that is a trial."""
     with start(workload(code, *flags, **keys), folder) as trial:
         return end_of(trial)

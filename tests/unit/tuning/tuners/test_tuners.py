@@ -10,13 +10,19 @@ from spaces import choices, tuning
 from trimtab.config.groups.objective import Least
 from trimtab.config.groups.tuning import Kind
 from trimtab.errors import UserError
-from trimtab.records.tuning.ground_truth import Cost, KnownJob
+from trimtab.records.tuning.ground_truth import KnownJob, RelativeCost
 from trimtab.tuning.fidelity import BudgetKind
 from trimtab.tuning.hyperband import Rung, brackets_of
-from trimtab.tuning.system.pool import Demand
+from trimtab.tuning.system.pool import ResourceDemand
 from trimtab.tuning.system.shared_truth import known_jobs, share_jobs
-from trimtab.tuning.system.steering import Fixed, MeasuredEpoch, Outlook, Settings, Steering
-from trimtab.tuning.tuners.base import Facts
+from trimtab.tuning.system.system_tuner import (
+    FixedSettings,
+    MeasuredEpoch,
+    ResourceView,
+    Settings,
+    SystemTuner,
+)
+from trimtab.tuning.tuners.base import TunerInputs
 from trimtab.tuning.tuners.registry import build_tuner
 
 TUNING = tuning(
@@ -31,14 +37,16 @@ TUNING = tuning(
 )
 
 
-def facts(folder: Path, cpus: int = 2) -> Facts:
-    return Facts(TUNING, cpus, "host", Least.TIME, folder / "ground_truth.json")
+def facts(folder: Path, cpus: int = 2) -> TunerInputs:
+    return TunerInputs(TUNING, cpus, "host", Least.TIME, folder / "ground_truth.json")
 
 
-ALONE = Outlook(1, Demand(2, 16.0), Demand(2, 16.0))
+ALONE = ResourceView(1, ResourceDemand(2, 16.0), ResourceDemand(2, 16.0))
 
 
-def epochs(steering: Steering, count: int, best: Settings, faults: float = 1e4) -> list[Settings]:
+def epochs(
+    steering: SystemTuner, count: int, best: Settings, faults: float = 1e4
+) -> list[Settings]:
     """What the epochs of a trial run under, of which those under the best settings are short."""
     found = []
     for number in range(count):
@@ -60,7 +68,7 @@ def test_tune_v1_and_v2(tmp_path: Path) -> None:
         build_tuner("hyperband", {"halving": 0}, facts(tmp_path))
     complete = TUNING.completed({"training.batch_size": 64})
     steering = first.steerer(complete)
-    assert steering == Fixed({"cores": 2, "memory_gib": 8})
+    assert steering == FixedSettings({"cores": 2, "memory_gib": 8})
     steering.epoch_ended(MeasuredEpoch(1.0, None, {}, 1.0))
     assert steering.settings_for(ALONE) == {"cores": 2, "memory_gib": 8}
     searched = ["model", "training", "system"]
@@ -115,7 +123,7 @@ def test_counts_are_probed_by_doubling(tmp_path: Path) -> None:
             if low
             else {"loader_workers": {"low": 0, "high": high, "whole": True, "default": high}},
         )
-        given = Facts(wide, 16, "h", Least.TIME, tmp_path / f"{low}_{high}")
+        given = TunerInputs(wide, 16, "h", Least.TIME, tmp_path / f"{low}_{high}")
         made = build_tuner("pipetune", {"probing_share": 1.0}, given)
         [name] = wide.system
         tried = epochs(made.steerer(wide.completed({})), 8, {})
@@ -124,7 +132,7 @@ def test_counts_are_probed_by_doubling(tmp_path: Path) -> None:
 
 def test_what_is_known_is_kept_for_later_tuners_and_others_are_not_lost(tmp_path: Path) -> None:
     path = tmp_path / "ground_truth.json"
-    other = KnownJob("1", "server", [], [Cost({"cores": 9}, 1.0, None, True)])
+    other = KnownJob("1", "server", [], [RelativeCost({"cores": 9}, 1.0, None, True)])
     share_jobs(path, [other])
     complete, best = TUNING.completed({}), {"cores": 1, "memory_gib": 4}
     epochs(build_tuner("pipetune", {}, facts(tmp_path)).steerer(complete), 9, best)
@@ -157,7 +165,7 @@ def test_mistakes(tmp_path: Path, kind: str, parameters: dict[str, Any], expecte
 def test_pipetune_has_something_to_probe(tmp_path: Path) -> None:
     nothing = tuning(training={"batch_size": choices(32, 64)})
     with pytest.raises(UserError, match="no parameter to tune inside trials"):
-        build_tuner("pipetune", {}, Facts(nothing, 2, "h", Least.TIME, tmp_path / "g"))
+        build_tuner("pipetune", {}, TunerInputs(nothing, 2, "h", Least.TIME, tmp_path / "g"))
 
 
 def test_a_growing_kind_that_is_none(tmp_path: Path) -> None:

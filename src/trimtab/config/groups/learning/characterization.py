@@ -53,7 +53,7 @@ Levels = Annotated[
 
 
 @dataclass(config=CHECKED)
-class Price:
+class PriceModel:
     """What an operator would be charged, as in Rocha's thesis, section 5.3.4: a model."""
 
     usd_per_hour: NotNegative = about("Of one instance.", default=0.46, unit="USD/h")
@@ -101,7 +101,7 @@ class Characterization:
     sample_interval_s: Annotated[float, Field(ge=0.05, le=60)] = about(
         "Time between two readings of memory and power.", default=1.0, unit="s"
     )
-    price: Price = about("What training would be charged.", factory=Price)
+    price: PriceModel = about("What training would be charged.", factory=PriceModel)
 
     @model_validator(mode="after")
     def _has_parameters_that_there_are(self) -> Self:

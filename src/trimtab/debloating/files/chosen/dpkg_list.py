@@ -11,14 +11,14 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from trimtab.debloating.copies.held_folder import HeldFolder
-from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.copies.directory_handle import DirectoryHandle
+from trimtab.debloating.files.tree import FileTree
 
 STATUS, LIST = "/var/lib/dpkg/status", "status.d"
 _PACKAGE = re.compile(r"^Package:[ \t]*([a-z0-9][a-z0-9+.-]*)[ \t]*$", re.MULTILINE)
 
 
-def add_package_list(copy: Path, tree: Tree, packages: Collection[str] | None) -> None:
+def add_package_list(copy: Path, tree: FileTree, packages: Collection[str] | None) -> None:
     """List in the slim `copy` of `tree` those of `packages` that dpkg has, or with None all.
 
     Nothing is listed where the copy has dpkg's database, or the original has none.
@@ -34,7 +34,7 @@ def add_package_list(copy: Path, tree: Tree, packages: Collection[str] | None) -
             listed.setdefault(match[1], []).append(paragraph + "\n")
     if not listed:
         return
-    with HeldFolder.at(copy) as top, top.folder(folder, make=True) as place:
+    with DirectoryHandle.at(copy) as top, top.folder(folder, make=True) as place:
         for package, paragraphs in sorted(listed.items()):
             # One that is installed for several architectures has several.
             text = "\n".join(paragraphs)

@@ -11,7 +11,7 @@ from trimtab.config.groups.debloat import Group
 from trimtab.debloating.files.kinds_of_files import FileKind, kind_of_file
 from trimtab.debloating.files.packages import packages_of
 from trimtab.debloating.files.removed_files import CountedFile
-from trimtab.debloating.files.tree import NodeKind, Tree
+from trimtab.debloating.files.tree import FileTree, NodeKind
 from trimtab.records.usage import Usage
 
 _KINDS = {
@@ -75,7 +75,7 @@ def group_of(path: str) -> Group | None:
     return _KINDS.get(kind_of_file(path))
 
 
-def executed_in(tree: Tree, usages: Iterable[Usage]) -> frozenset[str]:
+def executed_in(tree: FileTree, usages: Iterable[Usage]) -> frozenset[str]:
     """Return the paths of the files of `tree` that `usages` saw executed."""
     ends = (
         tree.walk(file.real_path).end
@@ -98,7 +98,7 @@ def groups_of(files: Collection[CountedFile], executed: Collection[str]) -> dict
 
 
 def paths_of_groups(
-    tree: Tree, groups: Collection[Group], executed: Collection[str]
+    tree: FileTree, groups: Collection[Group], executed: Collection[str]
 ) -> Iterator[str]:
     """Yield the paths of `groups`, as programs see them, links among them.
 

@@ -2,7 +2,7 @@
 
 import re
 
-from trimtab.debloating.files.tree import NodeKind, Tree
+from trimtab.debloating.files.tree import FileTree, NodeKind
 from trimtab.errors import UserError
 
 _TOKEN = re.compile(r"\*\*/|/\*\*\Z|\*+|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
@@ -34,7 +34,7 @@ def _translated(token: str) -> str:
     return re.escape(token)
 
 
-def paths_matching(tree: Tree, pattern: str, key: str = "keep_paths") -> set[str]:
+def paths_matching(tree: FileTree, pattern: str, key: str = "keep_paths") -> set[str]:
     """Return the paths of `tree`, as programs see them, that `pattern` matches.
 
     One that is not absolute begins at the top. Of a folder that it matches all that is below

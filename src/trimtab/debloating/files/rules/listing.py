@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
-from trimtab.debloating.files.looks import may_be_stood_for
-from trimtab.debloating.files.tree import NodeKind, Tree, joined
+from trimtab.debloating.files.closure_rules import ClosureInput, Dependency, KeepReason, KeptPath
+from trimtab.debloating.files.lookups import may_be_stood_for
+from trimtab.debloating.files.tree import FileTree, NodeKind, joined
 
 _PYTHON = re.compile(r"/lib(?:32|64)?/python3[\d.]*t?(?:/|\Z)")
 _MODULE = re.compile(r"\.(?:pyc?|cpython-\w+(?:-[\w-]+)?\.so|abi3\.so)\Z")
@@ -13,7 +13,7 @@ _OF_MODULES = re.compile(r"\.(?:dist-info|egg-info)\Z")
 _FOR_BUILDING = re.compile(r"\.(?:so|pyi|pxd|pyx|c|cc|cpp|h|hpp|cuh|pth|egg-link)\Z")
 
 
-def is_of_import(tree: Tree, folder: str) -> bool:
+def is_of_import(tree: FileTree, folder: str) -> bool:
     """Whether Python's import system lists a folder: it is of an installation and holds modules.
 
     It lists folders of one's own as well, but these another program may have listed.
@@ -23,7 +23,7 @@ def is_of_import(tree: Tree, folder: str) -> bool:
     )
 
 
-def listed(root: Root, found: Found) -> Iterator[Wanted]:
+def listed(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep what was in a folder that was listed, though not what is in folders there.
 
     Files that come back are listed wherever they are.
@@ -43,4 +43,4 @@ def listed(root: Root, found: Found) -> Iterator[Wanted]:
             or _FOR_BUILDING.search(name)
         ):
             continue
-        yield Wanted(root.tree.seen(path), Reason.LISTED)
+        yield Dependency(root.tree.seen(path), KeepReason.LISTED)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 from trimtab.binaries.elf.loading import Loading
-from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
+from trimtab.debloating.files.closure_rules import ClosureInput, Dependency, KeepReason, KeptPath
 from trimtab.debloating.files.linker import variants
 from trimtab.errors import UserError
 
@@ -18,19 +18,19 @@ _MOST_LOOK_UPS = 500_000  # for a program's libraries; those of PyTorch with CUD
 _LIB = ("lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu")
 
 
-def interpreter_of_script(root: Root, found: Found) -> Iterator[Wanted]:
+def interpreter_of_script(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep the interpreter that the `#!` line of a script names, and what `env` in it finds."""
     if not found.is_file or not (found.runs or found.node.mode & _MAY_RUN):
         return
     line = root.tree.text(found.path, _LONGEST_LINE).partition("\n")[0]
     if not line.startswith("#!") or not (words := _words(line[2:])):
         return
-    yield Wanted(words[0], Reason.SCRIPT, runs=True)
+    yield Dependency(words[0], KeepReason.SCRIPT, runs=True)
     if posixpath.basename(words[0]) == "env":
         yield from _found_by_env(root, words[1:])
 
 
-def loaded_by_program(root: Root, found: Found) -> Iterator[Wanted]:
+def loaded_by_program(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep the dynamic linker of a program and the libraries that it finds for it, see ld.so(8).
 
     Any program that stays can start. A library that stays because it was looked at, not loaded,
@@ -42,9 +42,9 @@ def loaded_by_program(root: Root, found: Found) -> Iterator[Wanted]:
     if loading is None or not (found.runs or loading.interpreter):
         return
     if loading.interpreter:
-        yield Wanted(loading.interpreter, Reason.INTERPRETER, runs=True)
+        yield Dependency(loading.interpreter, KeepReason.INTERPRETER, runs=True)
     for library in _libraries(root, found.path, loading):
-        yield Wanted(library, Reason.LIBRARY, runs=True)
+        yield Dependency(library, KeepReason.LIBRARY, runs=True)
 
 
 def _words(line: str) -> list[str]:
@@ -54,7 +54,7 @@ def _words(line: str) -> list[str]:
         return line.split()
 
 
-def _found_by_env(root: Root, words: list[str]) -> Iterator[Wanted]:
+def _found_by_env(root: ClosureInput, words: list[str]) -> Iterator[Dependency]:
     # -S has the system's single argument split, which is done already; -u takes a word.
     rest = iter(words)
     for word in rest:
@@ -69,11 +69,11 @@ def _found_by_env(root: Root, words: list[str]) -> Iterator[Wanted]:
     for place in filter(posixpath.isabs, places):
         end = root.tree.file_at(place)
         if end is not None and root.tree.nodes[end].mode & _MAY_RUN:
-            yield Wanted(place, Reason.SCRIPT, runs=True)
+            yield Dependency(place, KeepReason.SCRIPT, runs=True)
             return
 
 
-def _libraries(root: Root, program: str, loading: Loading) -> Iterator[str]:
+def _libraries(root: ClosureInput, program: str, loading: Loading) -> Iterator[str]:
     """Yield where the libraries that a program needs are found.
 
     Those that these need in turn are asked for when their turn comes, but where the DT_RPATH of
@@ -112,7 +112,7 @@ def _libraries(root: Root, program: str, loading: Loading) -> Iterator[str]:
                     waiting.append((library, needs, inherited))
 
 
-def _find(root: Root, name: str, folders: list[str], needing: Loading) -> list[str]:
+def _find(root: ClosureInput, name: str, folders: list[str], needing: Loading) -> list[str]:
     """Return the first library of that name for the same machine, and its variants for others."""
     if "/" in name:
         return [name] if posixpath.isabs(name) else []
@@ -129,7 +129,7 @@ def _find(root: Root, name: str, folders: list[str], needing: Loading) -> list[s
     return []
 
 
-def _of_variable(root: Root) -> list[str]:
+def _of_variable(root: ClosureInput) -> list[str]:
     value = root.environment.get("LD_LIBRARY_PATH", "")
     return [folder for folder in value.replace(";", ":").split(":") if folder]
 

@@ -5,9 +5,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
-from trimtab.debloating.files.looks import only_looks
-from trimtab.debloating.files.tree import NodeKind, Tree, joined
+from trimtab.debloating.files.closure_rules import ClosureInput, Dependency, KeepReason, KeptPath
+from trimtab.debloating.files.lookups import only_looks
+from trimtab.debloating.files.tree import FileTree, NodeKind, joined
 
 _INIT = re.compile(r"__init__\.(?:pyc?|cpython-\w+(?:-[\w-]+)?\.so|abi3\.so)\Z")
 _BYTE_CODE = re.compile(r"(?P<module>.+)\.(?:cpython|pypy)-?\d+t?(?:\.opt-\w+)?\.pyc\Z")
@@ -33,7 +33,7 @@ _BY_OPTION = (
 )
 
 
-def start_of_python(root: Root, found: Found) -> Iterator[Wanted]:
+def start_of_python(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep, with an installation of Python, what its start may need before anything comes back.
 
     That is what it finds itself by, and what another locale or option asks for: codecs, and modules
@@ -46,20 +46,20 @@ def start_of_python(root: Root, found: Found) -> Iterator[Wanted]:
         return
     library = posixpath.dirname(seen)
     for name in _LANDMARKS:
-        yield Wanted(f"{library}/{name}", Reason.START)
+        yield Dependency(f"{library}/{name}", KeepReason.START)
     for module in _BY_OPTION:
-        yield Wanted(f"{library}/{module}.py", Reason.START)
+        yield Dependency(f"{library}/{module}.py", KeepReason.START)
     for package in ("encodings", *_BY_OPTION):
         for name in root.tree.names.get(root.tree.inside(f"{library}/{package}") or "", ()):
             if name.endswith(".py"):
-                yield Wanted(f"{library}/{package}/{name}", Reason.START)
+                yield Dependency(f"{library}/{package}/{name}", KeepReason.START)
 
 
-def package_of(root: Root, found: Found) -> Iterator[Wanted]:
+def package_of(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep what makes a folder a package: without it, Python would take it for another kind."""
     for name in root.tree.names.get(found.path, ()):
         if _INIT.match(name):
-            yield Wanted(root.tree.seen(joined(found.path, name)), Reason.PACKAGE)
+            yield Dependency(root.tree.seen(joined(found.path, name)), KeepReason.PACKAGE)
 
 
 def source_of(path: str) -> str | None:
@@ -71,14 +71,14 @@ def source_of(path: str) -> str | None:
     return joined(posixpath.dirname(folder), f"{match['module']}.py")
 
 
-def is_compiled(tree: Tree, source: str) -> bool:
+def is_compiled(tree: FileTree, source: str) -> bool:
     """Return whether the tree has byte code of a source, of any version."""
     folder, name = posixpath.split(source)
     names = tree.names.get(joined(folder, "__pycache__"), [])
     return any(each.endswith(".pyc") for each in _starting_with(name.removesuffix("py"), names))
 
 
-def byte_code(root: Root, found: Found) -> Iterator[Wanted]:
+def byte_code(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep the byte code of a module that stays; and its source, without which none is believed.
 
     Who imports a module opens its byte code. So where files come back, a source that was used has
@@ -89,14 +89,14 @@ def byte_code(root: Root, found: Found) -> Iterator[Wanted]:
         return
     folder, name = posixpath.split(found.path)
     if (source := source_of(found.path)) is not None:
-        yield Wanted(root.tree.seen(source), Reason.BYTE_CODE)
+        yield Dependency(root.tree.seen(source), KeepReason.BYTE_CODE)
     elif is_source:
         cache = joined(folder, "__pycache__")
         stem = name.removesuffix("py")
         for each in _starting_with(stem, root.tree.names.get(cache, [])):
             match = _BYTE_CODE.match(each)
             if match and f"{match['module']}." == stem and ".opt-" not in each:
-                yield Wanted(root.tree.seen(joined(cache, each)), Reason.BYTE_CODE)
+                yield Dependency(root.tree.seen(joined(cache, each)), KeepReason.BYTE_CODE)
 
 
 def _starting_with(start: str, names: list[str]) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _starting_with(start: str, names: list[str]) -> Iterator[str]:
         yield names[place]
 
 
-def distribution_of(root: Root, found: Found) -> Iterator[Wanted]:
+def distribution_of(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep, with a file of a distribution, the metadata by which programs learn that it is there.
 
     Of metadata that alone were read nothing else follows: a search for entry points reads all.
@@ -116,14 +116,14 @@ def distribution_of(root: Root, found: Found) -> Iterator[Wanted]:
     if metadata is None or found.path == metadata or found.path.startswith(f"{metadata}/"):
         return
     if root.keeps_databases or root.tree.nodes[metadata].kind is NodeKind.FOLDER:
-        yield Wanted(root.tree.seen(metadata), Reason.METADATA)
+        yield Dependency(root.tree.seen(metadata), KeepReason.METADATA)
     for name in _METADATA if root.keeps_databases else _NOT_FOR_SCANNERS:
-        yield Wanted(root.tree.seen(joined(metadata, name)), Reason.METADATA)
+        yield Dependency(root.tree.seen(joined(metadata, name)), KeepReason.METADATA)
 
 
-def conda_record_of(root: Root, found: Found) -> Iterator[Wanted]:
+def conda_record_of(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep, with a file of a conda package, what conda has about that, for scanners."""
     if not root.keeps_databases or not found.is_file:
         return
     if (record := root.conda_records.get(found.path)) is not None:
-        yield Wanted(root.tree.seen(record), Reason.DATABASE)
+        yield Dependency(root.tree.seen(record), KeepReason.DATABASE)

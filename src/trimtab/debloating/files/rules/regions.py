@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
+from trimtab.debloating.files.closure_rules import ClosureInput, Dependency, KeepReason, KeptPath
 from trimtab.debloating.files.tree import NodeKind, joined
 
 _LOCALE = re.compile(
@@ -31,44 +31,44 @@ _BUNDLE = re.compile(r"/site-packages/(?:certifi|pip/_vendor/certifi|botocore)\Z
 _ZONES = "/usr/share/zoneinfo"
 
 
-def locale_of(root: Root, found: Found) -> Iterator[Wanted]:
+def locale_of(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep a locale whole of which a category is used, and with glibc the one of Unicode."""
     if match := _LOCALE.match(found.path):
-        yield from _whole(root, match[1], Reason.LOCALE)
+        yield from _whole(root, match[1], KeepReason.LOCALE)
     elif found.name == "libc.so.6" and root.tree.is_whole:
-        yield from _whole(root, _FALLBACK_LOCALE, Reason.LOCALE)
+        yield from _whole(root, _FALLBACK_LOCALE, KeepReason.LOCALE)
 
 
-def terminals_for(root: Root, found: Found) -> Iterator[Wanted]:
+def terminals_for(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep, with a library that asks for them, the descriptions of the terminals people have."""
     if not root.tree.is_whole or not _TERMINAL_LIBRARY.match(found.name) or not found.runs:
         return
     for folder in _TERMINFO:
         for terminal in _TERMINALS:
-            yield Wanted(f"{folder}/{terminal[0]}/{terminal}", Reason.TERMINAL)
+            yield Dependency(f"{folder}/{terminal[0]}/{terminal}", KeepReason.TERMINAL)
 
 
-def certificates_for(root: Root, found: Found) -> Iterator[Wanted]:
+def certificates_for(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep, with a library that checks certificates, those of the system; and Python's bundles."""
     if _BUNDLE.search(root.tree.seen(found.path)):
-        yield Wanted(root.tree.seen(joined(found.path, "cacert.pem")), Reason.CERTIFICATES)
+        yield Dependency(root.tree.seen(joined(found.path, "cacert.pem")), KeepReason.CERTIFICATES)
     if not root.tree.is_whole or not _TLS_LIBRARY.match(found.name) or not found.runs:
         return
     for path in (*_CERTIFICATES, *_CERTIFICATE_FILES):
-        yield Wanted(path, Reason.CERTIFICATES)
+        yield Dependency(path, KeepReason.CERTIFICATES)
     certificates = root.tree.walk("/etc/ssl/certs").end
     for name in root.tree.names.get(certificates or "", ()):
-        yield Wanted(f"/etc/ssl/certs/{name}", Reason.CERTIFICATES)
+        yield Dependency(f"/etc/ssl/certs/{name}", KeepReason.CERTIFICATES)
 
 
-def time_zone(root: Root, found: Found) -> Iterator[Wanted]:
+def time_zone(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep the zone of the system, and UTC."""
     if root.tree.is_whole and found.path == "/":
         for path in ("/etc/localtime", "/etc/timezone", f"{_ZONES}/UTC", f"{_ZONES}/Etc/UTC"):
-            yield Wanted(path, Reason.TIME_ZONE)
+            yield Dependency(path, KeepReason.TIME_ZONE)
 
 
-def _whole(root: Root, folder: str, reason: Reason) -> Iterator[Wanted]:
+def _whole(root: ClosureInput, folder: str, reason: KeepReason) -> Iterator[Dependency]:
     for path in root.tree.below(folder):
         if root.tree.nodes[path].kind is not NodeKind.FOLDER:
-            yield Wanted(path, reason)
+            yield Dependency(path, reason)

@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Iterator
 
-from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
+from trimtab.debloating.files.closure_rules import ClosureInput, Dependency, KeepReason, KeptPath
 from trimtab.debloating.files.linker import configuration_files
 from trimtab.debloating.files.tree import NodeKind
 
@@ -23,21 +23,21 @@ _DATABASES = (
 _LOADED_LATE = ("libgcc_s.so.1",)
 
 
-def users(root: Root, found: Found) -> Iterator[Wanted]:
+def users(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep who there is, how the C library looks them up, and their home folders, as folders."""
     if not _is_top(root, found):
         return
     for name in ("passwd", "group", "nsswitch.conf"):
-        yield Wanted(f"/etc/{name}", Reason.USERS)
+        yield Dependency(f"/etc/{name}", KeepReason.USERS)
     for line in root.tree.lines_at("/etc/passwd"):
         fields = line.split(":")
         if len(fields) == 7 and posixpath.isabs(fields[5]):
             end = root.tree.walk(fields[5]).end
             if end is not None and root.tree.nodes[end].kind is NodeKind.FOLDER:
-                yield Wanted(fields[5], Reason.USERS)
+                yield Dependency(fields[5], KeepReason.USERS)
 
 
-def loaded_by_c_library(root: Root, found: Found) -> Iterator[Wanted]:
+def loaded_by_c_library(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep, with glibc, what it loads by itself: the services of nsswitch.conf among it."""
     if found.name != "libc.so.6" or not root.tree.is_whole:
         return
@@ -48,49 +48,49 @@ def loaded_by_c_library(root: Root, found: Found) -> Iterator[Wanted]:
                 names.add(f"libnss_{service}.so.2")
     for folder in root.linker_folders:
         for name in sorted(names):
-            yield Wanted(f"{folder}/{name}", Reason.SERVICE, runs=True)
+            yield Dependency(f"{folder}/{name}", KeepReason.SERVICE, runs=True)
 
 
-def linker_configuration(root: Root, found: Found) -> Iterator[Wanted]:
+def linker_configuration(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep, with a dynamic linker, its cache, and the configuration that this is made of."""
     if not found.runs or not found.name.startswith("ld-") or not root.tree.is_whole:
         return
-    yield Wanted("/etc/ld.so.cache", Reason.LINKER)
-    yield Wanted("/etc/ld.so.preload", Reason.LINKER)
+    yield Dependency("/etc/ld.so.cache", KeepReason.LINKER)
+    yield Dependency("/etc/ld.so.preload", KeepReason.LINKER)
     for path in configuration_files(root.tree):
-        yield Wanted(path, Reason.LINKER)
+        yield Dependency(path, KeepReason.LINKER)
     for name in root.tree.names.get("/etc", ()):
         if name.startswith("ld-musl-"):
-            yield Wanted(f"/etc/{name}", Reason.LINKER)
+            yield Dependency(f"/etc/{name}", KeepReason.LINKER)
 
 
-def identity(root: Root, found: Found) -> Iterator[Wanted]:
+def identity(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep what says which system this is: scanners of packages ask first."""
     if _is_top(root, found):
-        yield Wanted("/etc/os-release", Reason.IDENTITY)
-        yield Wanted("/usr/lib/os-release", Reason.IDENTITY)
-        yield Wanted("/etc/debian_version", Reason.IDENTITY)
+        yield Dependency("/etc/os-release", KeepReason.IDENTITY)
+        yield Dependency("/usr/lib/os-release", KeepReason.IDENTITY)
+        yield Dependency("/etc/debian_version", KeepReason.IDENTITY)
 
 
-def mount_points(root: Root, found: Found) -> Iterator[Wanted]:
+def mount_points(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep where others are mounted, and the links at the top, by which `/bin` and `/lib` go on."""
     if not _is_top(root, found):
         return
     for path in _MOUNT_POINTS:
-        yield Wanted(path, Reason.MOUNT_POINT)
+        yield Dependency(path, KeepReason.MOUNT_POINT)
     for name in root.tree.names["/"]:
         if root.tree.nodes[f"/{name}"].kind is NodeKind.LINK:
-            yield Wanted(f"/{name}", Reason.LINK)
+            yield Dependency(f"/{name}", KeepReason.LINK)
 
 
-def package_databases(root: Root, found: Found) -> Iterator[Wanted]:
+def package_databases(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep, where they are to stay, the databases by which scanners learn what is installed."""
     if root.keeps_databases and _is_top(root, found):
         for path in _DATABASES:
-            yield Wanted(path, Reason.DATABASE)
+            yield Dependency(path, KeepReason.DATABASE)
             for below in root.tree.below(root.tree.walk(path).end or ""):
-                yield Wanted(below, Reason.DATABASE)
+                yield Dependency(below, KeepReason.DATABASE)
 
 
-def _is_top(root: Root, found: Found) -> bool:
+def _is_top(root: ClosureInput, found: KeptPath) -> bool:
     return root.tree.is_whole and found.path == "/"

@@ -14,7 +14,7 @@ from trimtab.debloating.images.exposure.network import network_use
 from trimtab.images.archives.image import Image
 from trimtab.images.contents import contents_of
 from trimtab.images.extracting import placed
-from trimtab.images.node import Kind, Node
+from trimtab.images.node import FileType, Inode
 from trimtab.images.view import View
 
 _MAGIC = b"\x7fELF"
@@ -68,9 +68,9 @@ def binaries_of(image: Image, view: View, count_gadgets: bool) -> Binaries:
 
 def _elf_files(image: Image, view: View) -> Iterator[tuple[str, Path]]:
     """Yield the path of each in the image, and a file with its contents until the next one."""
-    names: dict[Node, str] = {}
+    names: dict[Inode, str] = {}
     for path, node in view.walk():
-        if node.kind is Kind.FILE and node.size_bytes >= _HEADER_BYTES:
+        if node.kind is FileType.FILE and node.size_bytes >= _HEADER_BYTES:
             names.setdefault(node, path)
     with tempfile.TemporaryDirectory(prefix="trimtab-") as folder:
         place = Path(folder, "elf")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trimtab.debloating.files.packages import APK, packages_of
 from trimtab.debloating.files.python_distributions import Distributions
-from trimtab.debloating.files.tree import NodeKind, Tree, joined
+from trimtab.debloating.files.tree import FileTree, NodeKind, joined
 
 _DPKG, _DISTROLESS = "/var/lib/dpkg/status", "/var/lib/dpkg/status.d"
 _OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
@@ -38,7 +38,7 @@ class Package:
         return self.ecosystem, self.name, self.version
 
 
-def packages_in(tree: Tree) -> list[Package]:
+def packages_in(tree: FileTree) -> list[Package]:
     """Return what dpkg, apk, pip and npm say is installed; what is damaged says nothing.
 
     Packages of a distribution are named by the release that os-release tells.
@@ -52,7 +52,7 @@ def packages_in(tree: Tree) -> list[Package]:
     ]
 
 
-def packages_left(before: Iterable[Package], tree: Tree) -> list[Package]:
+def packages_left(before: Iterable[Package], tree: FileTree) -> list[Package]:
     """Return the packages of `tree` of which a file is there, by its databases and those `before`.
 
     A file that no database in `tree` lists is of the package that it was of before.
@@ -73,7 +73,7 @@ def packages_left(before: Iterable[Package], tree: Tree) -> list[Package]:
     return sorted(left.values(), key=lambda package: package.identity)
 
 
-def _release(tree: Tree) -> str:
+def _release(tree: FileTree) -> str:
     """Return the ecosystem of the distribution, as `Debian:12`; empty where it is none of ours."""
     lines = next((lines for path in _OS_RELEASE if (lines := tree.lines_at(path))), [])
     told = {key: value.strip("\"'") for key, _, value in (line.partition("=") for line in lines)}
@@ -85,7 +85,7 @@ def _release(tree: Tree) -> str:
     return f"{ecosystem}:{version}"
 
 
-def _of_dpkg(tree: Tree, owners: Mapping[str, str], release: str) -> Iterator[Package]:
+def _of_dpkg(tree: FileTree, owners: Mapping[str, str], release: str) -> Iterator[Package]:
     paths_of = _paths_of(owners)
     texts = [_text(tree, _DPKG)]
     for name in tree.names.get(_DISTROLESS, ()):
@@ -112,7 +112,7 @@ def _of_dpkg(tree: Tree, owners: Mapping[str, str], release: str) -> Iterator[Pa
         yield Package(release, package, version, name, of_source or version, paths)
 
 
-def _of_apk(tree: Tree, owners: Mapping[str, str], release: str) -> Iterator[Package]:
+def _of_apk(tree: FileTree, owners: Mapping[str, str], release: str) -> Iterator[Package]:
     """Read apk's database, whose fields have a letter each."""
     paths_of = _paths_of(owners)
     for stanza in "\n\n".join(_text(tree, path) for path in APK).split("\n\n"):
@@ -123,7 +123,7 @@ def _of_apk(tree: Tree, owners: Mapping[str, str], release: str) -> Iterator[Pac
             yield Package(release, name, version, fields.get("o", name), version, paths)
 
 
-def _of_pip(tree: Tree, owners: Mapping[str, str]) -> Iterator[Package]:
+def _of_pip(tree: FileTree, owners: Mapping[str, str]) -> Iterator[Package]:
     distributions = Distributions.of(tree)
     paths_of = defaultdict(set)
     for path, metadata in distributions.metadata_of.items():
@@ -142,7 +142,7 @@ def _of_pip(tree: Tree, owners: Mapping[str, str]) -> Iterator[Package]:
             yield Package("PyPI", name, version, name, public, frozenset(paths_of[metadata]))
 
 
-def _of_npm(tree: Tree) -> Iterator[Package]:
+def _of_npm(tree: FileTree) -> Iterator[Package]:
     paths_of = defaultdict(set)
     for path, node in tree.nodes.items():
         if node.kind is NodeKind.FILE and (found := _NODE_PACKAGE.match(path)):
@@ -165,7 +165,7 @@ def _paths_of(owners: Mapping[str, str]) -> dict[str, set[str]]:
     return paths_of
 
 
-def _text(tree: Tree, path: str) -> str:
+def _text(tree: FileTree, path: str) -> str:
     node = tree.nodes.get(path)
     return tree.text(path) if node is not None and node.kind is NodeKind.FILE else ""
 

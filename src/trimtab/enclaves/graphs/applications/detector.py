@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 
-from trimtab.enclaves.graphs.applications.layers import DOUBLE_BYTES, Layer
+from trimtab.enclaves.graphs.applications.layers import DOUBLE_BYTES, ConvolutionLayer
 from trimtab.enclaves.graphs.builder import GraphBuilder
 from trimtab.enclaves.graphs.graph import TaskGraph
 
@@ -65,20 +65,20 @@ def detector(
     return graph.graph()
 
 
-def _layers(side: int, rows: int, width: int, channels: int) -> list[Layer]:
+def _layers(side: int, rows: int, width: int, channels: int) -> list[ConvolutionLayer]:
     """Return the layers, as they are for one band."""
     return [
-        Layer(3, width, 3, 1, rows, side, pooled=True),
-        Layer(width, 2 * width, 3, 1, rows // 2, side // 2, pooled=True),
-        Layer(2 * width, 4 * width, 3, 1, rows // 4, side // 4, pooled=True),
-        Layer(4 * width, 4 * width, 3, 1, rows // 8, side // 8),
-        Layer(4 * width, channels, 1, 0, rows // 8, side // 8),
+        ConvolutionLayer(3, width, 3, 1, rows, side, pooled=True),
+        ConvolutionLayer(width, 2 * width, 3, 1, rows // 2, side // 2, pooled=True),
+        ConvolutionLayer(2 * width, 4 * width, 3, 1, rows // 4, side // 4, pooled=True),
+        ConvolutionLayer(4 * width, 4 * width, 3, 1, rows // 8, side // 8),
+        ConvolutionLayer(4 * width, channels, 1, 0, rows // 8, side // 8),
     ]
 
 
 def _add_band(
     graph: GraphBuilder,
-    layers: list[Layer],
+    layers: list[ConvolutionLayer],
     number: int,
     image: int,
     band: int,

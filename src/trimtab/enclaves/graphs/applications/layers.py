@@ -7,7 +7,7 @@ _HEAD = 8  # numbers before a layer's weights, which say what it is
 
 
 @dataclass(frozen=True)
-class Layer:
+class ConvolutionLayer:
     """A convolution of `kernel` x `kernel`, with pooling of 2 x 2 where it is `pooled`.
 
     Images before it are [inputs, rows, columns], and `padding` zeros lie around them.

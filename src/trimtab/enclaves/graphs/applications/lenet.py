@@ -1,15 +1,15 @@
 """LeNet5 on many images: each task is a layer on one batch of them."""
 
-from trimtab.enclaves.graphs.applications.layers import Layer
+from trimtab.enclaves.graphs.applications.layers import ConvolutionLayer
 from trimtab.enclaves.graphs.builder import GraphBuilder
 from trimtab.enclaves.graphs.graph import TaskGraph
 
 _LAYERS = (
-    Layer(1, 6, 5, 2, 28, 28, pooled=True),
-    Layer(6, 16, 5, 0, 14, 14, pooled=True),
-    Layer(16, 120, 5, 0, 5, 5),
-    Layer(120, 84, 1, 0, 1, 1),
-    Layer(84, 10, 1, 0, 1, 1),
+    ConvolutionLayer(1, 6, 5, 2, 28, 28, pooled=True),
+    ConvolutionLayer(6, 16, 5, 0, 14, 14, pooled=True),
+    ConvolutionLayer(16, 120, 5, 0, 5, 5),
+    ConvolutionLayer(120, 84, 1, 0, 1, 1),
+    ConvolutionLayer(84, 10, 1, 0, 1, 1),
 )
 
 

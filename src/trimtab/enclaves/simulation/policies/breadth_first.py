@@ -7,24 +7,24 @@ from numpy.typing import NDArray
 
 from trimtab.clusters.compiled import compiled, inlined
 from trimtab.enclaves.simulation.events import finish, may_run, next_end, released, start
-from trimtab.enclaves.simulation.model import NOBODY, Model, State
+from trimtab.enclaves.simulation.model import NOBODY, GraphModel, GraphState
 from trimtab.enclaves.simulation.queues import Queues, build_queues, put, take_oldest
 
 
-class Ready(NamedTuple):
+class GlobalQueue(NamedTuple):
     """The global queue, and for each worker the task it goes on with, or NOBODY."""
 
     queues: Queues
     successor: NDArray[np.int64]
 
 
-def build(m: Model) -> Ready:
+def build(m: GraphModel) -> GlobalQueue:
     """Return what this policy keeps of ready tasks, before the first."""
-    return Ready(build_queues(m, 1), np.full(len(m.device), NOBODY))
+    return GlobalQueue(build_queues(m, 1), np.full(len(m.device), NOBODY))
 
 
 @inlined
-def _take(m: Model, s: State, ready: Ready, worker: int) -> int:
+def _take(m: GraphModel, s: GraphState, ready: GlobalQueue, worker: int) -> int:
     task = ready.successor[worker]
     if task != NOBODY:
         ready.successor[worker] = NOBODY
@@ -35,7 +35,7 @@ def _take(m: Model, s: State, ready: Ready, worker: int) -> int:
 
 
 @compiled
-def run(m: Model, s: State, ready: Ready) -> None:
+def run(m: GraphModel, s: GraphState, ready: GlobalQueue) -> None:
     """Simulate to the end: Rocha's thesis, section 8.3.5.
 
     A task that becomes ready joins the end of the only queue. A worker whose task ends goes on with

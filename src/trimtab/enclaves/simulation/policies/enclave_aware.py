@@ -28,10 +28,10 @@ from trimtab.enclaves.simulation.events import (
     released,
     start,
 )
-from trimtab.enclaves.simulation.model import NOBODY, Model, State
+from trimtab.enclaves.simulation.model import NOBODY, GraphModel, GraphState
 
 
-class Ready(NamedTuple):
+class ReadyHeaps(NamedTuple):
     """For each class a binary heap of ready tasks, one after the other in `heap`."""
 
     heap: NDArray[np.int64]  # (n,)
@@ -42,13 +42,13 @@ class Ready(NamedTuple):
     places: NDArray[np.float64]  # (classes,) that can run it, in workers of speed 1
 
 
-def build(m: Model) -> Ready:
+def build(m: GraphModel) -> ReadyHeaps:
     """Return what this policy keeps of ready tasks, before the first."""
     classes = len(m.class_target)
     sizes = np.bincount(m.task_class, minlength=classes)
     counts = np.bincount(m.successors, minlength=len(m.task_class)).astype(np.int64)
     order = topological_order(m.first_successor, m.successors, counts)
-    return Ready(
+    return ReadyHeaps(
         np.empty(len(m.task_class), np.int64),
         np.cumsum(sizes) - sizes,
         np.zeros(classes, np.int64),
@@ -58,20 +58,20 @@ def build(m: Model) -> Ready:
     )
 
 
-def _places(m: Model, number: int) -> float:
+def _places(m: GraphModel, number: int) -> float:
     speeds = np.sort(m.speed[m.device & m.class_target[number] != 0])[::-1]
     threads = int(m.limits[0]["thread_limit"])
     return float(np.sum(speeds[:threads] if m.class_secure[number] else speeds))
 
 
 @inlined
-def _before(ready: Ready, task: int, other: int) -> bool:
+def _before(ready: ReadyHeaps, task: int, other: int) -> bool:
     longer = ready.path_s[task] > ready.path_s[other]
     return bool(longer or (ready.path_s[task] == ready.path_s[other] and task < other))
 
 
 @inlined
-def _put(m: Model, s: State, ready: Ready, task: int) -> None:
+def _put(m: GraphModel, s: GraphState, ready: ReadyHeaps, task: int) -> None:
     number = m.task_class[task]
     begin, at = ready.begin[number], ready.size[number]
     ready.size[number] += 1
@@ -83,7 +83,7 @@ def _put(m: Model, s: State, ready: Ready, task: int) -> None:
 
 
 @inlined
-def _take_head(m: Model, ready: Ready, number: int) -> int:
+def _take_head(m: GraphModel, ready: ReadyHeaps, number: int) -> int:
     begin = ready.begin[number]
     head = ready.heap[begin]
     ready.size[number] -= 1
@@ -106,7 +106,7 @@ def _take_head(m: Model, ready: Ready, number: int) -> int:
 
 
 @inlined
-def _better_outside(m: Model, s: State, task: int, worker: int) -> bool:
+def _better_outside(m: GraphModel, s: GraphState, task: int, worker: int) -> bool:
     """Return whether paging would cost a secure task more than to wait for the next to leave."""
     if s.clock[0].inside == 0:
         return False
@@ -122,7 +122,7 @@ def _better_outside(m: Model, s: State, task: int, worker: int) -> bool:
 
 
 @inlined
-def _take(m: Model, s: State, ready: Ready, worker: int) -> int:
+def _take(m: GraphModel, s: GraphState, ready: ReadyHeaps, worker: int) -> int:
     found, found_s, found_path_s = NOBODY, 0.0, 0.0
     for number in range(len(m.class_target)):
         if ready.size[number] == 0 or not may_run(m, s, number, worker):
@@ -138,7 +138,7 @@ def _take(m: Model, s: State, ready: Ready, worker: int) -> int:
 
 
 @compiled
-def run(m: Model, s: State, ready: Ready) -> None:
+def run(m: GraphModel, s: GraphState, ready: ReadyHeaps) -> None:
     """Simulate to the end, as the module's text says."""
     for task in range(len(s.waiting)):
         if s.waiting[task] == 0:

@@ -2,7 +2,7 @@
 
 from trimtab.clusters.compiled import compiled, inlined
 from trimtab.enclaves.simulation.events import finish, next_end, released, start
-from trimtab.enclaves.simulation.model import NOBODY, Model, State
+from trimtab.enclaves.simulation.model import NOBODY, GraphModel, GraphState
 from trimtab.enclaves.simulation.queues import (
     Queues,
     build_queues,
@@ -12,13 +12,13 @@ from trimtab.enclaves.simulation.queues import (
 )
 
 
-def build(m: Model) -> Queues:
+def build(m: GraphModel) -> Queues:
     """Return what this policy keeps of ready tasks, before the first."""
     return build_queues(m, len(m.device))
 
 
 @inlined
-def _take(m: Model, s: State, ready: Queues, worker: int) -> int:
+def _take(m: GraphModel, s: GraphState, ready: Queues, worker: int) -> int:
     task = take_oldest(m, s, ready, worker, worker)
     workers = len(m.device)
     step = 1
@@ -29,7 +29,7 @@ def _take(m: Model, s: State, ready: Queues, worker: int) -> int:
 
 
 @compiled
-def run(m: Model, s: State, ready: Queues) -> None:
+def run(m: GraphModel, s: GraphState, ready: Queues) -> None:
     """Simulate to the end: Rocha's thesis, section 8.3.5.
 
     Tasks that wait for nothing are in the queue of worker 0, which creates them. A task that

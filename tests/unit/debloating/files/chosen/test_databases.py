@@ -11,7 +11,7 @@ from hand_made_root import Content, Link, root_of, used
 
 from trimtab.debloating.files.chosen.dpkg_list import add_package_list
 from trimtab.debloating.files.closure import kept_paths
-from trimtab.debloating.files.tree import Node, NodeKind, Tree
+from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
 
 SITE = "/opt/lib/python3.11/site-packages"
 ROOT: dict[str, Content] = {
@@ -131,8 +131,8 @@ def test_where_the_folder_is_behind_a_link_it_is_where_that_leads(tmp_path: Path
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xfe\x00", b"Package:\n\n", b"Package: tar"])
 def test_a_damaged_database_lists_what_it_can(data: bytes, tmp_path: Path) -> None:
-    nodes = {"/": Node(NodeKind.FOLDER), "/var": Node(NodeKind.FOLDER)}
-    nodes |= {path: Node(NodeKind.FOLDER) for path in ("/var/lib", "/var/lib/dpkg")}
-    nodes["/var/lib/dpkg/status"] = Node(NodeKind.FILE, len(data))
-    add_package_list(tmp_path, Tree(nodes, lambda path: nullcontext(io.BytesIO(data))), {"tar"})
+    nodes = {"/": TreeNode(NodeKind.FOLDER), "/var": TreeNode(NodeKind.FOLDER)}
+    nodes |= {path: TreeNode(NodeKind.FOLDER) for path in ("/var/lib", "/var/lib/dpkg")}
+    nodes["/var/lib/dpkg/status"] = TreeNode(NodeKind.FILE, len(data))
+    add_package_list(tmp_path, FileTree(nodes, lambda path: nullcontext(io.BytesIO(data))), {"tar"})
     assert [path.name for path in tmp_path.rglob("tar")] == (["tar"] if b"tar" in data else [])

@@ -1,0 +1,237 @@
+"""Files that come back: what a slim environment needs so that its programs find what was removed.
+
+The library `native/file_fallback` does the work in the program. An index says what was removed,
+with all that makes a file what it was; contents are in the original, or in a store of the layout
+that libraries have (`native/fallback/store.h`).
+"""
+
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from trimtab.config.groups.debloat import Fallback
+from trimtab.debloating.copies.directory_handle import DirectoryHandle
+from trimtab.debloating.fallback import FETCHER, FILE_FALLBACK_LIBRARY, FILE_INDEX, Source
+from trimtab.debloating.file_index.layout import DIGEST_BYTES, EntryKind, IndexEntry
+from trimtab.debloating.file_index.writing import index_of
+from trimtab.debloating.files.closure_rules import ClosureInput, KeptPath
+from trimtab.debloating.files.rules.programs import interpreter_of_script, loaded_by_program
+from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
+from trimtab.debloating.store import (
+    CHUNK_BYTES,
+    LibraryDigests,
+    add_to_store,
+    pack_into,
+    whole_digest_of,
+)
+from trimtab.errors import UserError
+from trimtab.native import native_path
+
+# In the folder of these.
+_STATE = "files.state"
+_STORE = "store"
+_ORIGINAL_FOLDER, _IN_STORE = 0, 1
+_KINDS = {
+    NodeKind.FILE: EntryKind.REGULAR,
+    NodeKind.LINK: EntryKind.LINK,
+    NodeKind.FOLDER: EntryKind.FOLDER,
+}
+_MAY_RUN = 0o111
+_Done = TypeVar("_Done")
+_WORKERS = min(8, len(os.sched_getaffinity(0)))
+_LARGE_BYTES = 1 << 20  # from here on the work on a file is in C, beside which Python goes on
+
+
+def add_file_fallback(
+    environment: Path,
+    original: Path,
+    tree: FileTree,
+    removed: Collection[str],
+    source: Source,
+    variables: Mapping[str, str] | None = None,
+) -> None:
+    """Lay down in the slim `environment` what its programs need to find what was removed from it.
+
+    `removed` are paths of `tree`, the folder `original`: files, links and folders, these with all
+    that is in them. Devices, pipes and sockets among them do not come back. `variables` are those
+    of an image, for PATH and LD_LIBRARY_PATH. FILE_FALLBACK_LIBRARY has to be loaded by programs:
+    by LD_PRELOAD, `/etc/ld.so.preload` of a root file system, or as a Python environment does (see
+    PythonPrefix). A fallback for functions stands already where there is to be one. Raises
+    UserError where the original was changed meanwhile.
+    """
+    coming = {path for path in removed if tree.nodes[path].kind in _KINDS}
+    needs = _needs(ClosureInput(tree, variables or {}), coming)
+    regular = [path for path in sorted(coming) if tree.nodes[path].kind is NodeKind.FILE]
+    with (
+        DirectoryHandle.at(environment) as top,
+        top.folder(FILE_FALLBACK_LIBRARY.parent, make=True) as ours,
+    ):
+        digests = dict(zip(regular, _contents(ours, original, regular, source), strict=True))
+        names = _names(tree, coming)
+        entries = [
+            _entry(original, tree.nodes[path], path, digests.get(path), names, needs)
+            for path in coming
+        ]
+        entries += [
+            IndexEntry(path[1:], EntryKind.KEPT_PROGRAM, needs=needs[path])
+            for path in needs.keys() - coming
+        ]
+        place = {
+            Fallback.ORIGINAL: str(original.resolve()),
+            Fallback.PACKED: "",
+            Fallback.STORE: source.address or str(source.store),
+        }[source.kind]
+        kind = _ORIGINAL_FOLDER if source.kind == Fallback.ORIGINAL else _IN_STORE
+        leading = _names_that_lead(tree, coming, needs)
+        ours.write(FILE_INDEX.name, index_of(entries, kind, place, leading))
+        ours.write(_STATE, bytes(len(entries)))
+        for program in (FILE_FALLBACK_LIBRARY.name, FETCHER.name):
+            ours.write(program, native_path(program).read_bytes(), 0o755)
+
+
+def store_removed_files(
+    original: Path, tree: FileTree, removed: Collection[str], store: Path
+) -> None:
+    """Store the contents of files as `add_file_fallback` does, which finds them there later.
+
+    `removed` are paths of `tree`, the folder `original`. Raises OSError as reading and writing do.
+    """
+    regular = (path for path in sorted(removed) if tree.nodes[path].kind is NodeKind.FILE)
+    _for_each(
+        lambda place: add_to_store(store, place, whole_digest_of(place)),
+        [original / path[1:] for path in regular],
+    )
+
+
+def _for_each(do: Callable[[Path], _Done], places: Sequence[Path]) -> list[_Done]:
+    """Return what `do` returns of each file: of small ones in one thread, of large ones in several.
+
+    Several threads that open, read and write small files wait for each other in Python more than
+    for the files: two take longer than one.
+    """
+    large = {place for place in places if place.stat().st_size >= _LARGE_BYTES}
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        waiting = {place: pool.submit(do, place) for place in large}
+        done = {place: do(place) for place in places if place not in large}
+        return [waiting[place].result() if place in large else done[place] for place in places]
+
+
+def _contents(
+    ours: DirectoryHandle, original: Path, paths: list[str], source: Source
+) -> list[LibraryDigests]:
+    """Store the contents of files where `source` wants them, each once; return their digests."""
+    places = [original / path[1:] for path in paths]
+    digests = _for_each(whole_digest_of, places)  # an environment built again has them
+    pairs = sorted(zip(places, digests, strict=True), key=lambda pair: _is_public(pair[0]))
+    of_content = {of.sha256: (place, of) for place, of in pairs}  # a public one, if any is
+    once = dict(of_content.values())
+    if source.kind == Fallback.PACKED:
+        with ours.folder(_STORE, make=True) as store:
+
+            def pack(place: Path) -> None:
+                whole = np.ones(-(-once[place].size_bytes // CHUNK_BYTES), bool)
+                mode = 0o644 if _is_public(place) else 0o600
+                pack_into(store, place, once[place], whole, mode)
+
+            _for_each(pack, list(once))
+    elif source.kind == Fallback.STORE and (store_folder := source.store) is not None:
+        _for_each(lambda place: add_to_store(store_folder, place, once[place]), list(once))
+    return digests
+
+
+def _is_public(path: Path) -> bool:
+    """Whether everybody may read a file; the contents of others are not for everybody either."""
+    return bool(path.stat().st_mode & stat.S_IROTH)
+
+
+def _entry(
+    original: Path,
+    node: TreeNode,
+    path: str,
+    digests: LibraryDigests | None,
+    names: Mapping[str, tuple[str, ...]],
+    needs: Mapping[str, tuple[str, ...]],
+) -> IndexEntry:
+    status = os.lstat(original / path[1:])
+    if digests is not None and (digests.size_bytes, True) != (
+        status.st_size,
+        stat.S_ISREG(status.st_mode),
+    ):
+        raise UserError(f"{original / path[1:]}: changed meanwhile; debloat again")
+    return IndexEntry(
+        path[1:],
+        _KINDS[node.kind],
+        stat.S_IMODE(status.st_mode),
+        status.st_uid,
+        status.st_gid,
+        status.st_mtime_ns,
+        digests.size_bytes if digests is not None else 0,
+        digests.sha256[:DIGEST_BYTES] if digests is not None else bytes(DIGEST_BYTES),
+        node.target,
+        names.get(path, ()),
+        needs.get(path, ()),
+    )
+
+
+def _names(tree: FileTree, coming: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return for each path that comes back the other names of its file, in the tree's order."""
+    named: dict[Hashable, list[str]] = defaultdict(list)
+    for path, node in tree.nodes.items():
+        if node.kind is NodeKind.FILE and node.file_id is not None:
+            named[node.file_id].append(path)
+    return {
+        path: tuple(sorted(other[1:] for other in of_file if other != path))
+        for of_file in named.values()
+        for path in of_file
+        if path in coming
+    }
+
+
+def _names_that_lead(
+    tree: FileTree, coming: Collection[str], programs: Collection[str]
+) -> Iterator[str]:
+    """Yield the names by which kept paths lead to what comes back."""
+    yield from (path.rpartition("/")[2] for path in programs)
+    for path, node in tree.nodes.items():
+        if node.kind is NodeKind.LINK and path not in coming:
+            walk = tree.follow(path)
+            on_the_way = {*walk.passed, walk.end}
+            if not on_the_way.isdisjoint(coming) or walk.end in programs:
+                yield path.rpartition("/")[2]
+
+
+def _needs(root: ClosureInput, coming: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return what of `coming` each program needs to start, for those that need any of it."""
+    direct: dict[tuple[str, bool], set[str]] = {}
+
+    def wanted(path: str, runs: bool) -> set[str]:
+        if (path, runs) not in direct:
+            found = KeptPath(path, root.tree.nodes[path], frozenset(), runs)
+            direct[path, runs] = {
+                step
+                for rule in (interpreter_of_script, loaded_by_program)
+                for want in rule(root, found)
+                for walk in (root.tree.walk(want.path),)
+                for step in (*walk.passed, walk.end)
+                if step is not None
+            }
+        return direct[path, runs]
+
+    needs = {}
+    for path, node in root.tree.nodes.items():
+        if node.kind is not NodeKind.FILE or not node.mode & _MAY_RUN:
+            continue
+        waiting, reached = [*wanted(path, False)], {*wanted(path, False)}
+        while waiting:
+            new = wanted(waiting.pop(), True) - reached
+            reached |= new
+            waiting += new
+        if missing := sorted(step[1:] for step in reached if step in coming and step != path):
+            needs[path] = tuple(missing)
+    return needs

@@ -1,0 +1,140 @@
+"""What is left to train of a search, for the workers that share its journal.
+
+No process keeps any of it: what comes next follows from the journal, and from which trials are
+claimed, whenever a worker looks, one at a time. So several workers search as one would, wherever
+they run, and what a killed one had begun is begun again by whoever looks next.
+"""
+
+from dataclasses import dataclass
+
+from trimtab.tuning.fidelity import Budget
+from trimtab.tuning.hyperband import HyperBand, RecordedJob, RungJob
+from trimtab.tuning.journal import TrialRecord
+from trimtab.tuning.plan import Plan
+from trimtab.tuning.score import Failure
+from trimtab.tuning.sharing.claims import Claims
+from trimtab.tuning.space import Configuration
+from trimtab.tuning.study import NothingLeftError, Study
+
+_JOBS = "jobs"  # attribute of a trial in the journal: its rungs
+
+
+@dataclass
+class TrialLease:
+    """A trial that this worker has claimed, to train it on a rung.
+
+    It `continues` from its checkpoint, if it has one. `was_begun`: by a process that has ended.
+    """
+
+    job: RungJob
+    trial: int
+    configuration: Configuration
+    budget: Budget
+    continues: bool
+    was_begun: bool
+
+
+class TrialQueue:
+    """The rungs of the search by `plan`, with the suggestions of `study`.
+
+    Raises UserError, as all methods do, where the journal is damaged or held without end.
+    """
+
+    def __init__(self, plan: Plan, study: Study, claims: Claims) -> None:
+        self._plan, self._study, self._claims = plan, study, claims
+        self._no_more_new = False  # configurations, of a grid
+        with study.lock():
+            self._look()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing was left, and nobody at work, when this worker looked last."""
+        return self._schedule.is_done
+
+    @property
+    def waiting(self) -> int:
+        """How many rungs of trials could have been started then."""
+        return self._schedule.waiting
+
+    def take(self) -> TrialLease | None:
+        """Look for what is to be trained next and claim it; None where there is nothing now."""
+        with self._study.lock():
+            trials, ending = self._look(), set[int]()
+            while (job := self._schedule.next_job(ending)) is not None and job.trial is not None:
+                if self._claims.take(job.trial):
+                    break
+                ending.add(job.trial)  # it was told of, and its program is still ending
+            if job is None:
+                return None
+            if job.trial is None:
+                try:
+                    number, configuration = self._study.ask({_JOBS: [[job.bracket, job.rung]]})
+                except NothingLeftError:
+                    self._no_more_new = True
+                    return self.take()  # what was found goes on
+                if not self._claims.take(number):  # whoever has it trains it
+                    return None
+                before, was_begun = None, False
+            else:
+                number, told = job.trial, trials[job.trial]
+                configuration, before = dict(told.configuration), told.budget
+                was_begun = self._is_noted(told, job)
+                if not was_begun:
+                    jobs = [*told.attributes.get(_JOBS, []), [job.bracket, job.rung]]
+                    self._study.note(number, _JOBS, jobs)
+        self._schedule.start(job, number)
+        budget = self._budget(job)
+        # What a process that ended had not finished goes on from its last epoch, too.
+        continues = before is None or before.epochs < budget.epochs
+        return TrialLease(job, number, configuration, budget, continues, was_begun)
+
+    def leave(self, trial: int) -> None:
+        """Give back a claimed trial that does not run: any worker may take it, if it goes on."""
+        with self._study.lock():
+            self._claims.give_back(trial)
+            self._look()
+
+    def tell(self, trial: int, budget: Budget, result: float | Failure) -> None:
+        """Say what a claimed trial came to: it is not run again on this rung."""
+        with self._study.lock():
+            self._study.tell(trial, budget, result)
+            self._look()
+
+    def close(self) -> None:
+        """Say that all that has a score is done; only where `is_done`."""
+        with self._study.lock():
+            for told in self._study.trials():
+                if told.is_running and told.scores:
+                    self._study.close(told.number)
+
+    def _look(self) -> list[TrialRecord]:
+        """See what the journal and the claims say now."""
+        trials = self._study.trials()
+        plan = self._plan
+        self._schedule = HyperBand(
+            plan.brackets,
+            plan.reduction,
+            synchronous=plan.synchronous,
+            past=[past for told in trials for past in self._past(told)],
+        )
+        if self._no_more_new:
+            self._schedule.no_more_new()
+        return trials
+
+    def _past(self, told: TrialRecord) -> list[RecordedJob]:
+        """Return what was started of a trial, by what the journal says became of it."""
+        found = []
+        for bracket, rung in told.attributes.get(_JOBS, []):
+            job = RungJob(bracket, rung, told.number)
+            budget = self._budget(job)
+            failed = told.failure is not None and budget not in told.scores
+            ended = failed or budget in told.scores
+            runs = not ended and self._claims.is_taken(told.number)
+            found.append(RecordedJob(job, ended=ended, score=told.scores.get(budget), runs=runs))
+        return found
+
+    def _is_noted(self, told: TrialRecord, job: RungJob) -> bool:
+        return [job.bracket, job.rung] in told.attributes.get(_JOBS, [])
+
+    def _budget(self, job: RungJob) -> Budget:
+        return self._plan.fidelity.at(self._plan.brackets[job.bracket][job.rung].level)
