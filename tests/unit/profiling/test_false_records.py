@@ -75,12 +75,12 @@ def test_what_a_program_could_not_read_again_was_not_replaced(tmp_path: Path) ->
 def test_of_very_many_files_those_of_code_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As those of a data set, of which a usage.json could not be read again."""
+    """As those of a data set, of which a traced.json could not be read again."""
     monkeypatch.setattr(usage, "_MOST_LISTED_CHARACTERS", 1 << 14)
     code = "import _json, os\nfor i in range(300): os.path.exists(f'data/{i}')"
-    usage = trace(tmp_path, code)
-    assert usage.complete and "and of those that are no code only" in usage.notes[-1]
-    mapped = {file.real_path for file in usage.files if "map_execute" in file.uses}
+    traced = trace(tmp_path, code)
+    assert traced.complete and "and of those that are no code only" in traced.notes[-1]
+    mapped = {file.real_path for file in traced.files if "map_execute" in file.uses}
     assert any("/_json." in str(path) for path in mapped)
     program = str(Path(sys.executable).resolve())
-    assert {library.path for library in usage.libraries} <= mapped | {program}
+    assert {library.path for library in traced.libraries} <= mapped | {program}

@@ -70,8 +70,8 @@ def cpus_of(folder: Path, number: int) -> tuple[int, ...]:
 def test_trials_have_what_a_companion_without_work_leaves(tmp_path: Path) -> None:
     companion = AtWork(trials=2)
     judged, _ = search(
-        tmp_path, ONE + TWO + END, [Rung(3, 1)], steering=FixedSettings({"cores": 1}), cpus=CPUS[:2],
-        companion=companion,
+        tmp_path, ONE + TWO + END, [Rung(3, 1)], steering=FixedSettings({"cores": 1}),
+        cpus=CPUS[:2], companion=companion,
     )  # fmt: skip
     assert [one.metrics["inference_s"] for one in judged] == [0.25] * 3
     (its,) = companion.cpus

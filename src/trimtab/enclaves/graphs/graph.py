@@ -23,8 +23,8 @@ class TaskGraph:
     """Tasks 0 to n - 1 and which of them wait for which; checked when it is made.
 
     `kinds` names the functions that tasks run, `devices` the kinds of device they may run on. Of
-    each task, arrays (n,): `kind`, an index into `kinds`; `work_s`, its seconds outside an enclave
-    on a device of speed 1; `bytes_in` and `bytes_out`, what crosses into and out of it;
+    each task, arrays (n,): `kind`, an index into `kinds`; `work_s`, its seconds outside an
+    enclave on a device of speed 1; `bytes_in` and `bytes_out`, what crosses into and out of it;
     `working_set_bytes`, what it touches; `secure`, whether it runs inside an enclave; `target`,
     bit d set where it may run on `devices[d]`. Its successors are
     `successors[first_successor[task] : first_successor[task + 1]]`, rising.

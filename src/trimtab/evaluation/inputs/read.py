@@ -239,13 +239,18 @@ def _cell(folder: Path) -> Cell:
         label=summary.policy_label,
         summary=summary,
         jobs=check_table(folder / "jobs.parquet", tables.SCHEDULED),
-        allocations=check_table(folder / "allocations.parquet", tables.ALLOCATIONS),
+        allocations=check_table(_allocations(folder), tables.ALLOCATIONS),
         nodes=_read_rows(folder / "nodes.parquet", tables.NODES),
         load=read_table(folder / "load.parquet", tables.LOAD),
         formula=FormulaResponse.read(formula) if formula.is_file() else None,
         real=RealRun.read(real) if there else None,
         real_jobs=check_table(folder / "real.parquet", tables.SCHEDULED) if there else None,
     )
+
+
+def _allocations(folder: Path) -> Path:
+    old = folder / "stays.parquet"  # as older versions named it
+    return old if old.is_file() else folder / "allocations.parquet"
 
 
 def _read_rows(path: Path, schema: pa.Schema) -> pd.DataFrame:

@@ -78,7 +78,7 @@ class GridPrice(TuningSection):
                 Column("parameters", "Parameters", 0),
                 Column("trials", "Trials", 0),
                 Column("tuning_s", "Tuning, s", 0),
-                Column("cost_usd", "GridPrice, USD", 4),
+                Column("cost_usd", "Cost, USD", 4),
                 *SOURCE_COLUMNS,
             ),
             tuple(self._rows),

@@ -94,7 +94,8 @@ def test_what_is_mounted_stays_behind(root: Path, tmp_path: Path) -> None:
         "from trimtab.config.groups.debloat import Share;"
         "from trimtab.debloating.copies.copying import copy_tree;"
         "from trimtab.debloating.copies.layout import EnvironmentLayout;"
-        "copy_tree(EnvironmentLayout.of_root(Path(sys.argv[1])), Path(sys.argv[2]), set(), Share.AUTO)"
+        "layout = EnvironmentLayout.of_root(Path(sys.argv[1]));"
+        "copy_tree(layout, Path(sys.argv[2]), set(), Share.AUTO)"
     )
     script = f'{mount} || exit 99; exec "$@"'
     unshare = ["unshare", "--mount", *(["--map-root-user"] if os.geteuid() else [])]

@@ -87,3 +87,11 @@ def test_a_real_run_without_its_jobs_is_refused(tmp_path: Path) -> None:
 def test_neither_a_target_nor_a_schedule_is_refused() -> None:
     with pytest.raises(UserError, match="no debloated target, no schedule, nothing that was tuned"):
         load(files.inputs([], []))
+
+
+def test_allocations_are_read_by_their_old_name(tmp_path: Path) -> None:
+    folder = schedules.write_dias(tmp_path)[0]
+    before = (folder / "allocations.parquet").read_bytes()
+    (folder / "allocations.parquet").rename(folder / "stays.parquet")
+    (cell,) = read_cells([folder])
+    assert cell.allocations.read_bytes() == before
