@@ -20,6 +20,14 @@ HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 # A path of the project in a code span; what begins with my_ is the reader's.
 PATH = re.compile(r"(?:src|conf|rules|scripts|native|tests|benchmarks|docs|examples)/[\w./*-]+")
 MODULE = re.compile(r"\btrimtab(?:\.[a-z]\w*)+(?![\w/])")
+GUIDES = [
+    PROJECT / "README.md",
+    PROJECT / "docs/tutorial.md",
+    *sorted((PROJECT / "docs/how-to").glob("*.md")),
+]
+ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) ")
+END_OF_SENTENCE = re.compile(r"(?<=[.!?])[*\"')]*\s+(?=[A-Z0-9`*\"'(\[])")
+MOST_WORDS, MOST_LONG, MOST_LINES = 25, 0.05, 120
 
 
 @pytest.fixture(params=PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
@@ -56,6 +64,38 @@ def test_the_map_of_contributing_is_complete() -> None:
     places = [*(PROJECT / "src/trimtab").iterdir(), *(PROJECT / "native").iterdir()]
     places = [place for place in places if place.is_dir() or place.suffix == ".py"]
     assert {place.stem for place in places} - names - {"__init__", "__pycache__"} == set()
+
+
+def test_readme_is_short() -> None:
+    assert len((PROJECT / "README.md").read_text().splitlines()) <= MOST_LINES
+
+
+def test_few_sentences_of_guides_are_long() -> None:
+    every = [sentence for page in GUIDES for sentence in sentences(page.read_text())]
+    long = [sentence for sentence in every if len(sentence.split()) > MOST_WORDS]
+    assert len(every) > 300
+    assert len(long) <= MOST_LONG * len(every), "\n".join(long)
+
+
+def test_sentences_are_found() -> None:
+    text = (
+        "# A b.\n\nOne `a. B` two.\nThree:\n\n    $ command. Not.\n\n- [Four](x.md). Five.\n- six"
+    )
+    assert sentences(text) == ["One Code two.", "Three:", "[Four].", "Five.", "six"]
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a page's paragraphs and items; tables, headings and code are left out."""
+    paragraphs = [""]
+    for line in FENCED.sub("\n", text).splitlines():
+        if line.startswith(("#", "|", "    ", "<!--", "![")):
+            paragraphs.append("")
+        elif not line.strip() or ITEM.match(line):
+            paragraphs.append(ITEM.sub("", line))
+        else:
+            paragraphs[-1] += " " + line.strip()
+    plain = (CODE.sub("Code", LINK.sub("]", paragraph)).strip() for paragraph in paragraphs)
+    return [sentence for one in plain if one for sentence in END_OF_SENTENCE.split(one)]
 
 
 def anchors(page: Path) -> set[str]:
