@@ -1,4 +1,4 @@
-"""The tables of benchmarks/README.md on the CPU corpus: a line a program, and the bars."""
+"""The tables of benchmarks/README.md on the CPU corpus: the bars, and a line an environment."""
 
 import csv
 import math
@@ -8,21 +8,14 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent / "results"
 HEAD = (
-    "program",
     "environment",
+    "programs",
     "before",
-    "less",
-    "libraries less",
-    "made in",
-    "traced input equal",
-    "missed",
-    "strict without a miss",
+    "smaller",
+    "libraries smaller",
     "held-out inputs; tests",
     "put back there",
-    "other programs",
     "wall time",
-    "CPU time",
-    "system calls",
     "peak memory",
 )
 
@@ -47,7 +40,10 @@ def lines() -> list[str]:
         "",
         f"| {' | '.join(HEAD)} |",
         "|---" * len(HEAD) + "|",
-        *(_line(row) for row in measured),
+        *(
+            _line([row for row in measured if row["environment"] == name])
+            for name in sorted({row["environment"] for row in measured})
+        ),
         *(
             f"\n`{row['program']}` ({row['environment']}): {row['differing']}"
             for row in rows
@@ -225,33 +221,33 @@ def _range_of(shares: list[float]) -> str:
     return f"{statistics.median(shares):.1%} in the median ({min(shares):.0%} to {max(shares):.0%})"
 
 
-def _line(row: CsvRow) -> str:
-    whole, libraries = (sum(_less([row], what)) for what in ("environment", "libraries"))
-    made = f"{float(row['debloat_s'] or 0):.0f} s"
-    if _of(row, "debloat_runs"):
-        made += f", {row['debloat_runs']} runs"
-    held_out = f"{row['held_out_equal']} of {row['held_out_runs']}"
-    if _of(row, "tests"):
-        held_out += f"; {_of(row, 'tests_equal'):,} of {_of(row, 'tests'):,}"
+def _line(rows: list[CsvRow]) -> str:
+    """Return an environment's line: medians and ranges of its programs."""
+    held_out = f"{_sum(rows, 'held_out_equal')} of {_sum(rows, 'held_out_runs')}"
+    if tests := _sum(rows, "tests"):
+        held_out += f"; {_sum(rows, 'tests_equal'):,} of {tests:,}"
     cells = (
-        f"`{row['program']}`",
-        row["environment"],
-        f"{_of(row, 'environment_before_bytes') / 1e6:,.0f} MB",
-        f"{whole:.1%}",
-        f"{libraries:.0%}",
-        made,
-        f"{row['runs_equal']} of {row['runs']}",
-        row["missed"],
-        f"{row['strict_runs_clean']} of {row['strict_runs']}",
+        rows[0]["environment"],
+        str(len(rows)),
+        f"{_of(rows[0], 'environment_before_bytes') / 1e6:,.0f} MB",
+        _spread(_less(rows, "environment"), "{:.1%}"),
+        _spread(_less(rows, "libraries"), "{:.0%}"),
         held_out,
-        row["held_out_missed"],
-        f"{row['other_equal']} of {row['other_runs']}",
-        _times(row, "s", "wall_ratio"),
-        _times(row, "cpu_s", "cpu_ratio"),
-        _times(row, "calls"),
-        _times(row, "peak_rss_bytes"),
+        f"{_sum(rows, 'held_out_missed'):,}",
+        *(
+            _spread([found for row in rows if (found := ratio_of(row, what))], "{:.2f}x")
+            for what in ("s", "peak_rss_bytes")
+        ),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def _spread(figures: list[float], form: str) -> str:
+    """Return the median, and the range where there are several."""
+    if not figures:
+        return ""
+    ends = f" ({form.format(min(figures))} to {form.format(max(figures))})"
+    return form.format(statistics.median(figures)) + (ends if len(figures) > 1 else "")
 
 
 def _times(row: CsvRow, what: str, quartiles: str = "") -> str:

@@ -9,8 +9,6 @@ HEAD = (
     "program",
     "libraries",
     "less",
-    "settled in",
-    "traced input",
     "sizes not traced",
     "put back there",
     "strict",
@@ -47,17 +45,14 @@ def lines() -> list[str]:
 
 def _line(row: dict[str, Any]) -> str:
     before, after = row["libraries_before_bytes"], row["libraries_after_bytes"]
-    held_out, traced, strict = row["held_out"], row["traced_input"], row["strict"]
-    settling = row.get("settling")
+    held_out, strict = row["held_out"], row["strict"]
     cells = (
         f"`{row['program']}`" + (f" ({row['note']})" if "note" in row else ""),
         f"{before / 1e6:,.0f} MB",
         f"{1 - after / before:.0%}",
-        f"{settling['runs']} runs, {settling['builds']} builds" if settling else "",
-        f"{traced['equal']} of {traced['of']}, {sum(traced['misses'].values())} missed",
-        f"{held_out['equal']} of {held_out['of']}",
+        f"{held_out['equal']}/{held_out['of']}",
         f"{sum(held_out['misses'].values()):,}",
-        f"{strict['clean']} of {strict['runs']}",
+        f"{strict['clean']}/{strict['runs']}",
         f"{row['run_time']['ratio']:.2f}x" if "run_time" in row else "",
     )
     return f"| {' | '.join(cells)} |"
@@ -68,16 +63,19 @@ def _together(rows: list[dict[str, Any]]) -> str:
     clean, runs = (sum(row["strict"][key] for row in rows) for key in ("clean", "runs"))
     less = [1 - row["libraries_after_bytes"] / row["libraries_before_bytes"] for row in rows]
     ratios = [row["run_time"]["ratio"] for row in rows if "run_time" in row]
+    traced_equal, traced = (
+        sum(row["traced_input"][key] for row in rows) for key in ("equal", "of")
+    )
     text = (
-        f"Together: {equal} of {of} sizes as in the original, {clean} of {runs} strict runs"
-        f" without a miss; libraries {fmean(less):.1%} smaller in the mean of the programs"
-        f" ({min(less):.1%} to {max(less):.1%})."
+        f"Together: {traced_equal} of {traced} traced inputs and {equal} of {of} sizes as in the"
+        f" original; {clean} of {runs} strict runs without a miss. Libraries are {fmean(less):.1%}"
+        f" smaller in the mean ({min(less):.1%} to {max(less):.1%})."
     )
     if len(ratios) > 1:
         low, _, high = quantiles(ratios, n=4)
         text += (
-            " Run time with the traced input, slim against original by turns:"
-            f" {median(ratios):.2f}x, half of the programs {low:.2f} to {high:.2f}."
+            f" Run time with the traced input: {median(ratios):.2f}x, half of the programs"
+            f" {low:.2f} to {high:.2f}."
         )
     return text
 
@@ -85,8 +83,8 @@ def _together(rows: list[dict[str, Any]]) -> str:
 def _untraced(row: dict[str, Any]) -> str:
     operations = row["operations"]
     text = (
-        f"In the environment of `{row['program']}`, {operations['equal']} of {operations['of']}"
-        f" operations of PyTorch that it never asked for were as in the original"
+        f"Untraced in the environment of `{row['program']}`: {operations['equal']} of"
+        f" {operations['of']} operations of PyTorch as in the original"
         f" ({sum(operations['misses'].values()):,} pieces put back; {operations['wall_s'][1]} s"
         f" against {operations['wall_s'][0]} s)"
     )
@@ -102,7 +100,7 @@ def _untraced(row: dict[str, Any]) -> str:
     before, after = (sum(case["wall_s"][number] for case in others.values()) for number in (0, 1))
     missed = sum(sum(case["misses"].values()) for case in others.values())
     text += (
-        f", and {len(right)} of {len(others)} other programs ({missed:,} pieces put back;"
+        f". Other programs: {len(right)} of {len(others)} ({missed:,} pieces put back;"
         f" {after:.0f} s against {before:.0f} s in all)"
     )
     wrong = sorted(others.keys() - set(right))
@@ -117,8 +115,8 @@ def _as_original(case: dict[str, Any]) -> bool:
 def _eager(row: dict[str, Any]) -> str:
     eager = row["eager"]
     words = "as in the original" if _as_original(eager) else "**not as in the original**"
-    text = f"Under eager loading (`CUDA_MODULE_LOADING=EAGER`), `{row['program']}` was {words}"
+    text = f"`{row['program']}` under eager loading: {words}"
     if "peak_rss_bytes" in eager:
         before, after = (each / 1e6 for each in eager["peak_rss_bytes"])
-        text += f", with a peak of {after:,.0f} MB of memory against {before:,.0f} MB"
+        text += f", peak memory {after:,.0f} MB against {before:,.0f} MB"
     return f"{text}; {eager['wall_s'][1]} s against {eager['wall_s'][0]} s."

@@ -14,19 +14,25 @@ _BARS_PCT = {
     **dict.fromkeys(("torch", "torch_with_byte_code"), _TORCH_PCT),
 }
 _MAKING_S, _TRACED_RATIO = 90.0, 1.15
-# By image where that was published: of the same software, built by others. In MB, before and after.
-_PUBLISHED = {
-    "nginx": "up to 95 %; Cimplifier 502 to 6 MB, -98.8 %",
-    "redis": "up to 95 %; BLAFS 117 to 28.8 MB, -75.4 %; Cimplifier 153 to 12 MB, -92.2 %",
-    "node": "up to 95 %; docker-slim 406 to 25.1 MB, -93.8 %",
-    "python": "97 %; docker-slim 916 to 27.5 MB, -97.0 %",
-    **dict.fromkeys(("torch", "torch_with_byte_code"), "about 50 %"),
-}
 _BASES = {
-    "minimal": "the smallest Debian",
-    "no_documentation": "as in registries, on a Debian without documentation",
-    "for_building": "as in registries, on a Debian with what software is built with",
+    "minimal": "minimal",
+    "no_documentation": "registry, without documentation",
+    "for_building": "registry, with build tools",
 }
+HEAD = (
+    "image",
+    "base",
+    "bar",
+    "layers, MB",
+    "less",
+    "compressed, MB",
+    "less",
+    "packages removed",
+    "setuid files",
+    "shells",
+    "outputs equal",
+    "",
+)
 METHODS = {
     "opened": "files opened, by strace (Cimplifier)",
     "traced": "all files used, without the closure's rules",
@@ -46,63 +52,74 @@ def machines() -> list[str]:
     return sorted({f"{case['machine']}, {case['date']}" for case in cases})
 
 
+def lines() -> list[str]:
+    """The table of each image: sizes in MB, and what is left."""
+    made = [HEAD, ("---",) * len(HEAD), *(_row(name, case) for name, case in _cases().items())]
+    return [f"| {' | '.join(row)} |" for row in made]
+
+
 def rows() -> list[tuple[str, str, str, str]]:
-    """What, bar, measured and verdict of each image."""
-    cases = _cases()
-    return [*(_row(name, case) for name, case in cases.items()), *_files_only(cases), *_making()]
+    """What, bar, measured and verdict of files alone, and of making an image slim."""
+    return [*_files_only(_cases()), *_making()]
 
 
-def _row(name: str, case: Any) -> tuple[str, str, str, str]:
+def _row(name: str, case: Any) -> tuple[str, ...]:
     software = name.removesuffix(_AS_IN_REGISTRIES)
-    bar = _bar(software)
+    what = (software.replace("_", " "), _BASES[case["base"]], _bar(software))
     if "error" in case:
-        return software, bar, f"failed: {case['error'].replace('|', '/')[:200]}", "**missed**"
+        failed = f"failed: {case['error'].replace('|', '/')[:200]}"
+        return (*what, failed, *[""] * (len(HEAD) - 5), "**missed**")
     before, after = case["before"], case["after"]
     layers, packed = (
         _smaller_pct(before, after, key) for key in ("layer_bytes", "compressed_bytes")
     )
     runs = case["runs"]
-    other = [f"{key.replace('_', ' ')}: {how}" for key, how in runs.items() if how != "equal"]
+    other = [
+        f"{key.replace('_', ' ')}: {_short(how)}" for key, how in runs.items() if how != "equal"
+    ]
     packages = case["packages"]
     delivered = all(how == "equal" for key, how in runs.items() if "strict" not in key)
     smaller = min(layers, packed) if software.startswith("torch") else layers
     met = delivered and smaller >= _BARS_PCT.get(software, 0)
-    measured = (
-        f"layers {_mb(before['layer_bytes'])} to {_mb(after['layer_bytes'])} MB"
-        f" ({-layers:+.1f} %), compressed {_mb(before['compressed_bytes'])} to"
-        f" {_mb(after['compressed_bytes'])} MB ({-packed:+.1f} %); of"
-        f" {packages['all']} packages {packages['none_stays']} go whole; setuid files"
-        f" {before['setuid']} to {after['setuid']}, shells {before['shells']} to"
-        f" {after['shells']}; outputs equal: {len(runs) - len(other)} of {len(runs)}"
-        + (f" ({', '.join(other)})" if other else "")
+    return (
+        *what,
+        f"{_mb(before['layer_bytes'])}→{_mb(after['layer_bytes'])}",
+        f"{layers:.1f}%",
+        f"{_mb(before['compressed_bytes'])}→{_mb(after['compressed_bytes'])}",
+        f"{packed:.1f}%",
+        f"{packages['none_stays']}/{packages['all']}",
+        f"{before['setuid']}→{after['setuid']}",
+        f"{before['shells']}→{after['shells']}",
+        f"{len(runs) - len(other)}/{len(runs)}" + (f" ({', '.join(other)})" if other else ""),
+        "met" if met else "**missed**",
     )
-    return _what(name, case), bar, measured, "met" if met else "**missed**"
 
 
 def _bar(software: str) -> str:
     if software not in _BARS_PCT:
-        return "runs and serves"
-    compressed = ", compressed too" if software.startswith("torch") else ""
-    published = _PUBLISHED.get(software, "up to 95 %")
-    return f"at least {_BARS_PCT[software]:g} % smaller{compressed} (published: {published})"
+        return "runs"
+    return f"{_BARS_PCT[software]:g}%" + (", compressed too" * software.startswith("torch"))
 
 
 def side_by_side() -> list[str]:
-    """The table of what each way of choosing leaves of an image's layers, and whether it runs."""
-    heads = ("image", "layers before", *METHODS.values(), "files and libraries, restored")
+    """The table of how much smaller each way of choosing makes the layers, and whether it runs."""
+    heads = ("image", *METHODS.values())
     made = [heads, ("---",) * len(heads)]
     for name, case in _cases().items():
         if "methods" in case:
             before = case["before"]
             ways = [_way(before, case["methods"][method]) for method in METHODS]
-            ours = _way(before, {**case["after"], **case["runs"]})
-            made.append((_what(name, case), f"{_mb(before['layer_bytes'])} MB", *ways, ours))
+            made.append((_what(name, case), *ways))
     return [f"| {' | '.join(row)} |" for row in made]
 
 
 def _what(name: str, case: Any) -> str:
     software = name.removesuffix(_AS_IN_REGISTRIES).replace("_", " ")
     return f"{software}: {_BASES[case['base']]}"
+
+
+def _short(how: str) -> str:
+    return how.replace("ended with exit code", "exit")
 
 
 def _files_only(cases: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
@@ -116,7 +133,7 @@ def _files_only(cases: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
         met = min(layers, packed) >= _TORCH_FILES_PCT and after["traced"] == "equal"
         yield (
             f"{_what(name, case)}, files only",
-            f"at least {_TORCH_FILES_PCT:g} % smaller, compressed too (published: about 50 %)",
+            f"at least {_TORCH_FILES_PCT:g} % smaller, compressed too",
             f"layers {-layers:+.1f} %, compressed {-packed:+.1f} %; output {after['traced']}",
             "met" if met else "**missed**",
         )
@@ -154,9 +171,8 @@ def _seconds(made: Any) -> float:
 
 def _way(before: Any, after: Any) -> str:
     runs = [after[key] for key in ("traced", "held_out") if key in after]
-    said = "runs" if set(runs) == {"equal"} else "; ".join(dict.fromkeys(runs))
-    smaller = _smaller_pct(before, after, "layer_bytes")
-    return f"{_mb(after['layer_bytes'])} MB ({-smaller:+.1f} %): {said}"
+    said = "runs" if set(runs) == {"equal"} else "; ".join(map(_short, dict.fromkeys(runs)))
+    return f"{_smaller_pct(before, after, 'layer_bytes'):.1f}%, {said}"
 
 
 def _smaller_pct(before: Any, after: Any, key: str) -> float:

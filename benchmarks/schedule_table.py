@@ -130,9 +130,9 @@ def _schedules(found: dict[str, Any]) -> Iterator[Row]:
         if per_job:
             yield (
                 f"simulated against real, {cell['real']['engine']}, {key.split('/', 1)[1]}",
-                "error per job, reported",
-                f"{per_job['jobs']:.0f} jobs' response times: mean"
-                f" {per_job['mean_error_pct']:.0f} %, median {per_job['median_error_pct']:.0f} %; "
+                "error per job",
+                f"{per_job['jobs']:.0f} jobs: mean {per_job['mean_error_pct']:.0f} %, median"
+                f" {per_job['median_error_pct']:.0f} %; "
                 + _means_of_classes(cell["simulated_real_error_pct"]),
                 "",
             )
@@ -151,12 +151,11 @@ def _recorded(cells: dict[str, Any]) -> Iterator[Row]:
                 one["active_energy_j"] + one["idle_energy_j"] for one in (before["all"], after)
             ]
             response = [one["response_mean_s"] for one in (before["all"], after)]
-            said.append(f"{label}: energy {_change(*energy)}, mean response {_change(*response)}")
+            said.append(f"{label}: energy {_change(*energy)}, response {_change(*response)}")
         jobs = before["all"]["jobs"]
         yield (
-            "HEATS against the Kubernetes scheduler, recorded trace"
-            f" {setting.removeprefix(_RECORDED)}, {jobs:,.0f} jobs on 45 servers",
-            "reported",
+            f"HEATS, recorded trace {setting.removeprefix(_RECORDED)}, {jobs:,.0f} jobs",
+            "",
             "; ".join(said),
             "",
         )
@@ -173,8 +172,8 @@ def _traces(found: dict[str, Any]) -> Iterator[Row]:
         skipped = ", ".join(f"{reason} {rows:,}" for reason, rows in figures["skipped"].items())
         yield (
             f"reading {name}",
-            "reported",
-            f"{figures['rows']:,} jobs of {span} at"
+            "",
+            f"{figures['rows']:,} jobs of {span},"
             f" {figures['rows_per_s']['median'] / 1e3:,.0f} thousand a second,"
             f" {figures['peak_rss_bytes'] / 1e6:.0f} MB"
             + (f"; left out: {skipped}" if skipped else ""),

@@ -29,15 +29,15 @@ def _row(name: str, of_it: Any) -> tuple[str, str, str, str]:
     smaller, bar = 100 * (1 - after / before), _BARS_PCT.get(name, _OTHERS_PCT)
     ratio, equal = of_it["cpu_ratio"], of_it["equal_runs"]
     measured = (
-        f"{before / 1e6:,.0f} to {after / 1e6:,.0f} MB on disk ({-smaller:+.1f} %); outputs equal:"
-        f" {equal} of {of_it['repeats']}; runs that missed nothing: {of_it['clean_runs']} of"
-        f" {of_it['slim_runs']}; CPU time {ratio['median']:.2f} ({ratio['low']:.2f} to"
-        f" {ratio['high']:.2f}) of the original's"
+        f"{before / 1e6:,.0f} to {after / 1e6:,.0f} MB on disk ({-smaller:+.1f} %); outputs equal"
+        f" {equal} of {of_it['repeats']}, without a miss {of_it['clean_runs']} of"
+        f" {of_it['slim_runs']}; CPU time {ratio['median']:.2f}x ({ratio['low']:.2f} to"
+        f" {ratio['high']:.2f})"
     )
     met = smaller >= bar and equal == of_it["repeats"]
     return (
-        f"`{name}`: an image of the first seed made slim (`thesis_images.py`)",
-        f"at least {bar:g} % smaller (published: {_PUBLISHED[name]:g} %), all outputs equal",
+        f"`{name}` (`thesis_images.py`)",
+        f"-{bar:g} % (published: -{_PUBLISHED[name]:g} %), all outputs equal",
         measured,
         "met" if met else "**missed**",
     )

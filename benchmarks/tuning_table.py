@@ -10,10 +10,9 @@ _WORDS = {
     "pipetune": "PipeTune, nothing known",
     "pipetune_least_energy": "PipeTune for the least energy, nothing known",
     "pipetune_known": "PipeTune, the workload known",
-    "tune_v1_one_core": "Tune V1 with one core a trial, no baseline of the thesis",
-    "tuning_s": "tuning time",
-    "energy_j": "energy (that of processors is modelled)",
+    "tune_v1_one_core": "Tune V1 with one core a trial",
 }
+_WHAT = {"energy_j": "energy", "tuning_s": "time"}
 Row = tuple[str, str, str, str]
 _FEWEST_PAIRS = 5  # for a verdict
 _RESPONSE_BAR = 0.7
@@ -30,58 +29,69 @@ def rows() -> list[Row]:
 
 def _pipetune(figures: Any) -> Iterator[Row]:
     for where, measured in figures["workloads"].items():
-        for key, ratio in measured["to_tune_v1"].items():
-            who, what = key.split("/")
-            if who not in _WORDS or what not in _WORDS:
+        for who, words in _WORDS.items():
+            ratios = {
+                what: measured["to_tune_v1"][f"{who}/{what}"]
+                for what in _WHAT
+                if f"{who}/{what}" in measured["to_tune_v1"]
+            }
+            if not ratios:
                 continue
-            seeds = len(ratio["values"])
-            bar = f"at most {(ratio['bar'] - 1) * 100:+.0f} %" if "bar" in ratio else ""
+            barred = {what: ratio for what, ratio in ratios.items() if "bar" in ratio}
+            seeds = max(len(ratio["values"]) for ratio in ratios.values())
             yield (
-                f"{where}: {_WORDS[what]}, {_WORDS[who]}, against Tune V1 (`tuning/pipetune.py`)",
-                bar,
-                f"{_change(ratio['median'])} ({_change(ratio['low'])} to {_change(ratio['high'])},"
-                f" {seeds} seeds)",
-                _verdict(ratio["met"]) if bar else "",
+                f"{where}: {words}",
+                ", ".join(
+                    f"{_WHAT[what]} {_change(ratio['bar'])}" for what, ratio in barred.items()
+                ),
+                ", ".join(f"{_WHAT[what]} {_with_range(ratio)}" for what, ratio in ratios.items())
+                + f", {seeds} seeds",
+                ", ".join(
+                    f"{_WHAT[what]} {_verdict(ratio['met'])}" for what, ratio in barred.items()
+                ),
             )
         runs = measured["searches"]
-        for share in response.LOADS if "pipetune_known" in runs else ():
-            ratio = response.ratio(runs, share)
-            met = ratio["high"] <= _RESPONSE_BAR if len(runs["tune_v1"]) >= _FEWEST_PAIRS else None
+        if "pipetune_known" in runs:
+            found = {share: response.ratio(runs, share) for share in response.LOADS}
+            enough = len(runs["tune_v1"]) >= _FEWEST_PAIRS
             yield (
-                f"{where}: mean response time of jobs that arrive at random, one in five unseen,"
-                f" where Tune V1 is at work {share:.0%} of the time; from measured durations, by"
-                " the formula for M/G/1 (`tuning/response.py`)",
-                f"at most {_change(_RESPONSE_BAR)}",
-                f"{_change(ratio['median'])} ({_change(ratio['low'])} to {_change(ratio['high'])})",
-                _verdict(met),
+                f"{where}: mean response time of jobs (`tuning/response.py`)",
+                _change(_RESPONSE_BAR),
+                ", ".join(
+                    f"load {share:.0%}: {_with_range(ratio)}" for share, ratio in found.items()
+                ),
+                _verdict(
+                    max(ratio["high"] for ratio in found.values()) <= _RESPONSE_BAR
+                    if enough
+                    else None
+                ),
             )
 
 
 def _edgetune(figures: Any) -> Iterator[Row]:
     for where, measured in figures["budgets"].items():
+        said, met = [], []
         for target in measured["targets"]:
             ratio = target["ratio"]
-            alone = ratio is None or not ratio.get("pairs")
-            yield (
-                f"{where}: training until {target['test_accuracy']:.3f} on the test data, epochs"
-                " and data growing against the better of one alone, simulated over measured times"
-                " (`tuning/edgetune.py`)",
-                "at most -20 %",
-                "reached by no search"
-                if alone
-                else f"{_change(ratio['median'])} ({_change(ratio['low'])} to"
-                f" {_change(ratio['high'])})",
-                "" if alone else _verdict(ratio["high"] <= 0.8),
-            )
+            reached = bool(ratio and ratio.get("pairs"))
+            words = _with_range(ratio) if reached else "reached by no search"
+            said.append(f"{target['test_accuracy']:.3f}: {words}")
+            met += [ratio["high"] <= 0.8] if reached else []
+        yield (
+            f"{where}: training until an accuracy, epochs and data growing, against the better of"
+            " one alone (`tuning/edgetune.py`, simulated over measured times)",
+            "-20 %",
+            "; ".join(said),
+            _verdict(all(met)) if met else "",
+        )
     for what, bar in (("wall_s", 0.82), ("energy_j", 0.75)):
         if (ratio := figures.get("baseline", {}).get("ratios", {}).get(what)) is None:
             continue
         yield (
             f"LeNet5: {'tuning time' if what == 'wall_s' else 'energy (modelled)'}, EdgeTune for"
-            " the objective of time against BOHB for accuracy (`tuning/edgetune.py`)",
-            f"at most {_change(bar)}",
-            f"{_change(ratio['median'])} ({_change(ratio['low'])} to {_change(ratio['high'])},"
-            f" {ratio['pairs']} seeds)",
+            " time against BOHB for accuracy (`tuning/edgetune.py`)",
+            _change(bar),
+            f"{_with_range(ratio)}, {ratio['pairs']} seeds",
             _verdict(ratio["high"] <= bar if ratio["pairs"] >= _FEWEST_PAIRS else None),
         )
 
@@ -120,8 +130,8 @@ def _surrogates(figures: Any) -> Iterator[Row]:
 def _overhead(figures: Any) -> Iterator[Row]:
     whole = figures["search"]["overhead_s"]
     yield (
-        "all that a trial takes beyond its program's start and its epochs, in Tune V1's searches of"
-        " LeNet5 (`tuning/overhead.py`)",
+        "a trial's time beyond its program's start and epochs, Tune V1, LeNet5"
+        " (`tuning/overhead.py`)",
         f"at most {figures['bar_s']} s",
         f"{whole['median']:.2f} s ({whole['low']:.2f} to {whole['high']:.2f},"
         f" {len(whole['values'])} searches)",
@@ -129,8 +139,7 @@ def _overhead(figures: Any) -> Iterator[Row]:
     )
     slowest = max(row["trial_s"]["median"] for row in figures["rows"])
     yield (
-        "what the engine takes for a trial, up to 1,000 in its journal; a process' start left out"
-        " (`tuning/overhead.py`)",
+        "the engine's time for a trial, up to 1,000 in its journal (`tuning/overhead.py`)",
         f"at most {figures['bar_s']} s",
         f"{slowest:.2f} s, the largest of {len(figures['rows'])} medians",
         _verdict(slowest <= figures["bar_s"]),
@@ -149,12 +158,17 @@ def _ray(figures: Any) -> Iterator[Row]:
                 for one in (by_who[f"ray_{system}"], by_who[system])
             ]
             yield (
-                f"{workload}: {words} on Ray Tune {figures['ray']}, and on this engine"
+                f"{workload}: {words} on Ray Tune {figures['ray']}; on this engine"
                 " (`tuning/ray_tune.py`)",
                 "",
                 "; ".join(each),
                 "",
             )
+
+
+def _with_range(ratio: Any) -> str:
+    low, high = (f"{(ratio[end] - 1) * 100:+.0f}" for end in ("low", "high"))
+    return f"{_change(ratio['median'])} ({low} to {high})"
 
 
 def _change(ratio: float) -> str:
