@@ -38,7 +38,7 @@ struct absent *absent_of(const struct folder *folder) {
   struct absent *absent = take_memory(memory);
   struct entry entry;
   if (!absent) return NULL;
-  *absent = (struct absent){folder, memory, 0};
+  *absent = (struct absent){folder, memory, 0, 0, 0};
   memset(absent->away, AWAY, children);
   long file = open_state(O_RDONLY);
   if (file >= 0) { /* else all of it is AWAY */

@@ -7,8 +7,9 @@
 struct absent {
   const struct folder *folder;
   size_t memory;
-  uint32_t next;  /* of the children that `put_absent` comes to */
-  uint8_t away[]; /* one a child */
+  uint64_t device, file; /* which open folder it is of, for who lists by it */
+  uint32_t next;         /* of the children that `put_absent` comes to */
+  uint8_t away[];        /* one a child */
 };
 
 /* NULL where nothing is away, or there is no memory. */

@@ -2,16 +2,37 @@
 
 #include <asm/unistd_64.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "absent.h"
 
-enum { MOST_OPEN = 1 << 16 };
+enum { MOST_OPEN = 1 << 16, PAGE_BYTES = 4096 };
 
 /* Of an open folder that is being listed, of which something was away when that began. What comes back
- * meanwhile stays among ours, so that every name is in the list once. */
+ * meanwhile stays among ours, so that every name is in the list once. Who lists takes it out, so that no two
+ * threads have it. */
 static struct absent *listings[MOST_OPEN];
 static struct absent told; /* of one whose list is whole: unless it begins anew, the kernel goes on */
+
+/* The process that the table is of. Its page is zeros in a forked child, which has a table of its own. A child
+ * that shares the memory (vfork(2), posix_spawn(3)) finds another process: its open files are not the table's. */
+static long *owner;
+
+static int owns_table(void) {
+  long process = KERNEL(__NR_getpid, 0, 0, 0, 0), *page = __atomic_load_n(&owner, __ATOMIC_ACQUIRE), nobody = 0;
+  if (!page) {
+    long *other = NULL;
+    if (!(page = new_memory(PAGE_BYTES))) return 0;
+    KERNEL(__NR_madvise, page, PAGE_BYTES, MADV_WIPEONFORK, 0);
+    if (!__atomic_compare_exchange_n(&owner, &other, page, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+      drop_memory(page, PAGE_BYTES);
+      page = other;
+    }
+  }
+  return __atomic_compare_exchange_n(page, &nobody, process, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+         nobody == process;
+}
 
 static const struct folder *folder_of(struct walk *walk, long folder) {
   int in_shadow;
@@ -20,16 +41,37 @@ static const struct folder *folder_of(struct walk *walk, long folder) {
   return below ? folder_at(below) : NULL;
 }
 
-static GENERAL int is_active(long folder) { return listings[folder] && listings[folder] != &told; }
+static GENERAL long position_of(long folder) { return KERNEL(__NR_lseek, folder, 0, SEEK_CUR, 0); }
 
-static void end_listing(long folder) {
-  if (is_active(folder)) drop_absent(listings[folder]);
-  listings[folder] = &told;
+/* What is known of the listing of an open folder; NULL where it is another folder by now, or begins. */
+static struct absent *take_listing(long folder, long position) {
+  struct absent *listing = __atomic_exchange_n(&listings[folder], NULL, __ATOMIC_ACQ_REL);
+  struct status status;
+  if (!listing || listing == &told) return NULL;
+  if (position && !KERNEL(__NR_fstat, folder, &status, 0, 0) && status.device == listing->device &&
+      status.file == listing->file)
+    return listing;
+  drop_absent(listing);
+  return NULL;
 }
 
-static void begin_listing(struct walk *walk, long folder) {
+static void keep_listing(long folder, struct absent *listing) {
+  if (is_told(listing)) {
+    drop_absent(listing);
+    listing = &told;
+  }
+  struct absent *other = __atomic_exchange_n(&listings[folder], listing, __ATOMIC_ACQ_REL);
+  if (other && other != &told) drop_absent(other);
+}
+
+static struct absent *begin_listing(struct walk *walk, long folder) {
+  struct status status;
   const struct folder *rows = folder_of(walk, folder);
-  listings[folder] = rows ? absent_of(rows) : NULL;
+  struct absent *listing = rows && !KERNEL(__NR_fstat, folder, &status, 0, 0) ? absent_of(rows) : NULL;
+  if (!listing) return NULL;
+  listing->device = status.device;
+  listing->file = status.file;
+  return listing;
 }
 
 /* Take what came back meanwhile out of the kernel's entries. */
@@ -46,42 +88,52 @@ static long without_ours(const struct absent *listing, uint8_t *entries, long by
   return kept;
 }
 
-static GENERAL long position_of(long folder) { return KERNEL(__NR_lseek, folder, 0, SEEK_CUR, 0); }
-
 /* Most folders have lost nothing: that is found out with little. */
 GENERAL int asks_for_removed(long folder) {
   enum { ORDINARY_BYTES = 512 };
   char path[ORDINARY_BYTES];
   int in_shadow;
   if (folder < 0 || folder >= MOST_OPEN) return 0;
-  if (is_active(folder)) return 1;
-  if (listings[folder] && position_of(folder)) return 0;
+  const struct absent *listing = __atomic_load_n(&listings[folder], __ATOMIC_ACQUIRE);
+  if (listing && listing != &told) return 1;
+  if (listing && position_of(folder)) return 0;
   long length = name_of_folder(folder, path, sizeof path);
   if (length > 0) {
     const char *below = path_below(length == 1 ? "" : path, &in_shadow);
     if (!below || !folder_at(below)) return 0;
   }
-  return listings[folder] || position_of(folder) == 0;
+  return listing || position_of(folder) == 0;
+}
+
+static long list_by_kernel(long folder, uint8_t *to, size_t room) {
+  return KERNEL(__NR_getdents64, folder, to, room, 0);
+}
+
+/* Where nothing can be kept between two calls, what is away comes before the first of the kernel's entries. */
+static long list_at_once(struct walk *walk, long folder, uint8_t *to, size_t room) {
+  struct absent *listing = position_of(folder) ? NULL : begin_listing(walk, folder);
+  long ours = listing ? put_absent(listing, to, room) : 0, result = 0;
+  if (ours > 0 && is_told(listing)) result = list_by_kernel(folder, to + ours, room - (size_t)ours);
+  if (result > 0) result = ours + without_ours(listing, to + ours, result);
+  if (listing) drop_absent(listing);
+  return result > 0 ? result : list_by_kernel(folder, to, room);
 }
 
 /* What is away follows the last of the kernel's entries, where there is room in the same call. */
 long list_folder(struct walk *walk, long folder, uint8_t *to, size_t room) {
-  if (is_active(folder) && position_of(folder) == 0) end_listing(folder);
-  if (!is_active(folder)) begin_listing(walk, folder);
-  struct absent *listing = listings[folder];
+  if (!owns_table()) return list_at_once(walk, folder, to, room);
+  long position = position_of(folder);
+  struct absent *listing = take_listing(folder, position);
+  if (!listing && position == 0) listing = begin_listing(walk, folder);
+  if (!listing) return list_by_kernel(folder, to, room);
   size_t filled = 0;
-  for (;;) {
-    long result = KERNEL(__NR_getdents64, folder, to + filled, room - filled, 0);
-    if (!listing) return result;
-    if (result == 0) result = put_absent(listing, to + filled, room - filled);
-    else if (result > 0 && (result = without_ours(listing, to + filled, result)) >= 0) {
-      filled += (size_t)result;
-      continue;
-    }
-    if (result > 0) filled += (size_t)result;
-    if (is_told(listing)) end_listing(folder);
-    return filled ? (long)filled : result;
-  }
+  long result;
+  while ((result = list_by_kernel(folder, to + filled, room - filled)) > 0)
+    filled += (size_t)without_ours(listing, to + filled, result);
+  if (result == 0) result = put_absent(listing, to + filled, room - filled);
+  if (result > 0) filled += (size_t)result;
+  keep_listing(folder, listing);
+  return filled ? (long)filled : result;
 }
 
 static void bring_back_child(struct walk *walk, uint32_t number) {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from machine_root import root_of_programs
-from returning import make_original, make_slim, missed, python, run
+from returning import build, make_original, make_slim, missed, python, run
 
 from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, Source
@@ -29,6 +29,69 @@ if __name__ == "__main__":
     multiprocessing.set_start_method(sys.argv[1])
     with multiprocessing.Pool(2) as pool: print(pool.map(read, range(3)))
 """
+
+SHARING = """
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LITTLE = 64, MUCH = 65536 };
+static char stack[1 << 18] __attribute__((aligned(16)));
+static char names[2][MUCH];
+static int folder;
+
+static int add(char *to, size_t room) {
+  static _Alignas(8) char entries[MUCH];
+  ssize_t got = getdents64(folder, entries, room);
+  for (ssize_t at = 0; at < got; at += ((struct dirent64 *)(entries + at))->d_reclen)
+    strcat(strcat(to, ((struct dirent64 *)(entries + at))->d_name), " ");
+  return got > 0;
+}
+
+static int child(void *other) {
+  close(folder);
+  if (open(other, O_RDONLY | O_DIRECTORY) != folder) return 1;
+  while (add(names[1], MUCH)) {}
+  return 0;
+}
+
+int main(int count, char **paths) {
+  int status, flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
+  folder = open(paths[1], O_RDONLY | O_DIRECTORY);
+  add(names[0], LITTLE);
+  if (waitpid(clone(child, stack + sizeof stack, flags, paths[2]), &status, 0) < 0) return 1;
+  while (add(names[0], LITTLE)) {}
+  puts(names[0]), puts(names[1]);
+  return status;
+}
+"""
+
+
+@pytest.mark.parametrize("other", ["away", "own"])
+def test_a_child_that_shares_memory_leaves_the_lists_of_its_parent_whole(
+    tmp_path: Path, other: str
+) -> None:
+    """Its open files are its own: the same number is another folder."""
+    original = tmp_path / "original"
+    for folder in ("lost", "away", "own"):
+        (original / folder).mkdir(parents=True)
+        for number in range(9):
+            (original / folder / f"{folder}{number}").touch()
+    removed = [f"/{folder}/{folder}{number}" for folder in ("lost", "away") for number in range(5)]
+    slim = make_slim(original, tmp_path / "slim", removed)
+    build(tmp_path / "sharing", SHARING)
+    done = run(slim, tmp_path / "sharing", slim / "lost", slim / other)
+    assert [sorted(line.split()) for line in done.stdout.splitlines()] == [
+        [".", "..", *sorted(path.name for path in (original / folder).iterdir())]
+        for folder in ("lost", other)
+    ]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may change the root")
