@@ -13,10 +13,12 @@
 enum { MOST = 256, ROOM_BYTES = 1 << 16 };
 
 /* An open folder of a process that is being listed. The kernel gives its own entries itself, and this one sees
- * by the place in the list that there are no more. */
+ * by the place in the list that there are no more. Places count the entries on an overlay file system, of a list
+ * made when the folder is opened: so it looks in one that was opened before the program removed anything. */
 static struct listing {
   long process;
   int folder;
+  long open;
   int64_t end;           /* where the kernel's entries ended when the listing began */
   struct absent *absent; /* what was away then; NULL for a free row */
 } listings[MOST];
@@ -40,16 +42,18 @@ static const struct folder *folder_of(long thread, int folder) {
   return below ? folder_at(below) : NULL;
 }
 
+static long open_folder(long thread, int folder) {
+  return open_of_asker(thread, folder, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
+}
+
 /* Where the kernel's entries end from `position` on; and whether that is there already. */
-static int64_t end_from(long thread, int folder, int64_t position, int *is_end) {
-  long open = open_of_asker(thread, folder, O_RDONLY | O_DIRECTORY | O_NONBLOCK), got = -1;
-  if (open < 0) return -1;
+static int64_t end_from(long open, int64_t position, int *is_end) {
+  long got = -1;
   int64_t at = KERNEL(__NR_lseek, open, position, SEEK_SET, 0);
   for (*is_end = 1; at >= 0; *is_end = 0) {
     if ((got = KERNEL(__NR_getdents64, open, buffer, sizeof buffer, 0)) <= 0) break;
     at = KERNEL(__NR_lseek, open, 0, SEEK_CUR, 0);
   }
-  close_file(open);
   if (got < 0) *is_end = 0;
   return got < 0 ? -1 : at;
 }
@@ -62,16 +66,20 @@ static struct listing *find(long process, int folder) {
 }
 
 static void end(struct listing *listing) {
-  if (listing->absent) drop_absent(listing->absent);
+  drop_absent(listing->absent);
+  if (listing->open >= 0) close_file(listing->open);
   listing->absent = NULL;
 }
 
 static void begin(long thread, long process, int folder, const struct folder *rows) {
   int is_end;
   struct listing *listing = listings;
+  struct absent *absent = absent_of(rows);
+  if (!absent) return;
   while (listing < listings + MOST && listing->absent) listing++;
   if (listing == listings + MOST) end(listing = listings + oldest++ % MOST);
-  *listing = (struct listing){process, folder, end_from(thread, folder, 0, &is_end), absent_of(rows)};
+  long open = open_folder(thread, folder);
+  *listing = (struct listing){process, folder, open, end_from(open, 0, &is_end), absent};
 }
 
 int list_for(long thread, int folder, uint64_t to, uint64_t room, int64_t *result) {
@@ -87,7 +95,7 @@ int list_for(long thread, int folder, uint64_t to, uint64_t room, int64_t *resul
     return 0;
   }
   if (!listing || position < 0 || listing->absent->folder != rows) return 0;
-  if (position != listing->end) end_from(thread, folder, position, &is_end);
+  if (position != listing->end) end_from(listing->open, position, &is_end);
   if (position != listing->end && !is_end) {
     listing->absent->next = 0; /* it went back in the list */
     return 0;

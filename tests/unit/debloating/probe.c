@@ -56,6 +56,18 @@ static void list(const char *path) {
   closedir(folder);
 }
 
+/* Remove what it lists, while it lists. */
+static void sweep(const char *path) {
+  char entries[2048];
+  int folder = open(path, O_RDONLY | O_DIRECTORY), count = 0;
+  long got;
+  while ((got = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0)
+    for (long at = 0; at < got; at += ((struct dirent64 *)(entries + at))->d_reclen)
+      count += !unlinkat(folder, ((struct dirent64 *)(entries + at))->d_name, 0);
+  printf(" %d\n", count);
+  close(folder);
+}
+
 static void execute(const char *path) {
   fflush(stdout);
   pid_t child = fork();
@@ -142,6 +154,7 @@ static void act(const char *words) {
     ssize_t got = readlink(first, second, sizeof second);
     printf(got < 0 ? "" : " %.*s", (int)got, second), say(got);
   } else if (is(verb, "ls")) list(first);
+  else if (is(verb, "sweep")) sweep(first);
   else if (is(verb, "mkdir")) say(mkdir(first, 0755));
   else if (is(verb, "rmdir")) say(rmdir(first));
   else if (is(verb, "unlink")) say(unlink(first));

@@ -111,6 +111,7 @@ def alike(roots: tuple[Path, Path], *words: str) -> str:
         "write /srv/text; write /srv/new; append /srv/looked; cat /srv/looked",
         "ls /srv; ls /srv/deep; cat /srv/text; ls /srv; ls /srv/kept; ls /srv/way",
         "ls /srv/hundreds; cat /srv/hundreds/0; ls /srv/hundreds",
+        "sweep /srv/hundreds; ls /srv/hundreds; rmdir /srv/hundreds",
         "mkdir /srv/deep; mkdir /srv/other; rmdir /srv/deep; rmdir /srv/many; ls /srv",
         "unlink /srv/text; cat /srv/text; ls /srv; mkdir /srv/text; ls /srv/text",
         "rename /srv/many /srv/kept/many; cat /srv/kept/many/3; cat /srv/many/3; ls /srv/kept/many",
