@@ -55,23 +55,29 @@ static struct absent *take_listing(long folder, long position) {
   return NULL;
 }
 
-static void keep_listing(long folder, struct absent *listing) {
+/* Whether it is kept: not by a child that shares the memory. That a list is whole, any process may say. */
+static int keep_listing(long folder, struct absent *listing) {
+  struct absent *other = NULL;
+  struct status status;
   if (is_told(listing)) {
     drop_absent(listing);
-    listing = &told;
+    __atomic_compare_exchange_n(&listings[folder], &other, &told, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return 1;
   }
-  struct absent *other = __atomic_exchange_n(&listings[folder], listing, __ATOMIC_ACQ_REL);
+  if (!owns_table() || KERNEL(__NR_fstat, folder, &status, 0, 0)) {
+    drop_absent(listing);
+    return 0;
+  }
+  listing->device = status.device;
+  listing->file = status.file;
+  other = __atomic_exchange_n(&listings[folder], listing, __ATOMIC_ACQ_REL);
   if (other && other != &told) drop_absent(other);
+  return 1;
 }
 
 static struct absent *begin_listing(struct walk *walk, long folder) {
-  struct status status;
   const struct folder *rows = folder_of(walk, folder);
-  struct absent *listing = rows && !KERNEL(__NR_fstat, folder, &status, 0, 0) ? absent_of(rows) : NULL;
-  if (!listing) return NULL;
-  listing->device = status.device;
-  listing->file = status.file;
-  return listing;
+  return rows ? absent_of(rows) : NULL;
 }
 
 /* Take what came back meanwhile out of the kernel's entries. */
@@ -88,14 +94,19 @@ static long without_ours(const struct absent *listing, uint8_t *entries, long by
   return kept;
 }
 
+static GENERAL int is_active(long folder) {
+  const struct absent *listing = __atomic_load_n(&listings[folder], __ATOMIC_ACQUIRE);
+  return listing && listing != &told;
+}
+
 /* Most folders have lost nothing: that is found out with little. */
 GENERAL int asks_for_removed(long folder) {
   enum { ORDINARY_BYTES = 512 };
   char path[ORDINARY_BYTES];
   int in_shadow;
   if (folder < 0 || folder >= MOST_OPEN) return 0;
+  if (is_active(folder)) return 1;
   const struct absent *listing = __atomic_load_n(&listings[folder], __ATOMIC_ACQUIRE);
-  if (listing && listing != &told) return 1;
   if (listing && position_of(folder)) return 0;
   long length = name_of_folder(folder, path, sizeof path);
   if (length > 0) {
@@ -121,9 +132,13 @@ static long list_at_once(struct walk *walk, long folder, uint8_t *to, size_t roo
 
 /* What is away follows the last of the kernel's entries, where there is room in the same call. */
 long list_folder(struct walk *walk, long folder, uint8_t *to, size_t room) {
-  if (!owns_table()) return list_at_once(walk, folder, to, room);
-  long position = position_of(folder);
-  struct absent *listing = take_listing(folder, position);
+  struct absent *listing = NULL;
+  long position = 0; /* as `asks_for_removed` saw where no listing is kept */
+  if (is_active(folder)) {
+    if (!owns_table()) return list_at_once(walk, folder, to, room);
+    position = position_of(folder);
+    listing = take_listing(folder, position);
+  }
   if (!listing && position == 0) listing = begin_listing(walk, folder);
   if (!listing) return list_by_kernel(folder, to, room);
   size_t filled = 0;
@@ -132,8 +147,9 @@ long list_folder(struct walk *walk, long folder, uint8_t *to, size_t room) {
     filled += (size_t)without_ours(listing, to + filled, result);
   if (result == 0) result = put_absent(listing, to + filled, room - filled);
   if (result > 0) filled += (size_t)result;
-  keep_listing(folder, listing);
-  return filled ? (long)filled : result;
+  if (keep_listing(folder, listing) || position) return filled ? (long)filled : result;
+  KERNEL(__NR_lseek, folder, 0, SEEK_SET, 0);
+  return list_at_once(walk, folder, to, room);
 }
 
 static void bring_back_child(struct walk *walk, uint32_t number) {
