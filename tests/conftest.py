@@ -31,7 +31,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Skipped(config))
 
 
+# Before pytest-xdist's, which takes the groups from the marks and adds them to the names.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and shares_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     if config.getoption("--skipped-before"):
         # Functions, not cases: of files that were not there no case was made.
         before = {function_of(name) for name in config.cache.get(KEPT, {})}
@@ -46,6 +51,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     gc.freeze()  # what was imported stays: no test has to look through it again
     gc.enable()
+
+
+def shares_fixture(item: pytest.Item) -> bool:
+    """Tell whether a fixture of the test is made once for its module.
+
+    Every worker that has such a test makes the fixture again.
+    """
+    definitions = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009  pytest has no other
+    return any(used[-1].scope == "module" for used in definitions.values() if used)
 
 
 def function_of(name: str) -> str:
