@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,6 +65,7 @@ def of_page(page: Path) -> Iterator[Shown]:
         yield Shown(str(page.relative_to(PROJECT)), _COMMENT.sub("", text), tuple(output))
 
 
+@cache
 def not_run() -> dict[str, dict[str, Any]]:
     """Return what is not run as it stands: by page and command, why, or what does it instead."""
     listed: dict[str, dict[str, Any]] = yaml.safe_load(NOT_RUN.read_text())

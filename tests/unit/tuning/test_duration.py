@@ -1,25 +1,23 @@
 """The time that the stage asks for is that of every trial on every rung."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from shipped_configurations import SHIPPED
 
-from trimtab.config import Configurations, stages
+from trimtab.config import stages
 from trimtab.errors import UserError
-from trimtab.places import PROJECT
 from trimtab.tuning.search.duration import longest_s
 
-CONF = Configurations(Path(PROJECT) / "conf")
 TIMEOUT_S = 600.0
 
 
 def stage(tuner: str, workload: str = "lenet5_short") -> stages.TuneStage:
     return stages.TuneStage(
-        workload=replace(CONF.option("workload", workload), timeout_s=TIMEOUT_S),
-        hardware=CONF.option("hardware", "this_machine"),
-        tuner=CONF.option("tuner", tuner),
-        objective=CONF.option("objective", "accuracy"),
+        workload=replace(SHIPPED.option("workload", workload), timeout_s=TIMEOUT_S),
+        hardware=SHIPPED.option("hardware", "this_machine"),
+        tuner=SHIPPED.option("tuner", tuner),
+        objective=SHIPPED.option("objective", "accuracy"),
         seeds=2,
         workers=1,
     )
@@ -40,7 +38,7 @@ def test_every_run_of_every_seed_counts(tuner: str, runs: int) -> None:
 
 def test_two_searches_count_both() -> None:
     onefold = longest_s(stage("edgetune", "lenet5_for_raspberry_pi"))
-    first = CONF.option("workload", "lenet5_for_raspberry_pi").tuning.epochs
+    first = SHIPPED.option("workload", "lenet5_for_raspberry_pi").tuning.epochs
     assert first.most > first.least
     assert longest_s(stage("edgetune_hierarchical", "lenet5_for_raspberry_pi")) > onefold
 

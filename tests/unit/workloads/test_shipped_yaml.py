@@ -12,9 +12,6 @@ from trimtab.config.groups.workload import Workload
 from trimtab.profiling.runs.from_workload import command_line
 
 ROOT = Path(__file__).parents[3]
-WORKLOADS = SHIPPED.options(
-    "workload", sorted(path.stem for path in (ROOT / "conf" / "workload").glob("*.yaml"))
-)
 PROGRAMS = ROOT / "src" / "trimtab" / "workloads"
 # Without which framework a program has to answer anyhow.
 FRAMEWORKS = {
@@ -38,18 +35,24 @@ def options_of(workload: Workload) -> list[str]:
     return words[position + 1 :]
 
 
-def named(workload: Workload) -> str:
-    return workload.name
+# By their names: every worker of the tests would take seconds to compose them all.
+NAMES = sorted(path.stem for path in (ROOT / "conf" / "workload").glob("*.yaml"))
+GPU = [name for name in NAMES if "_cuda" in name or name.endswith("gpu")]
 
 
-GPU = [workload for workload in WORKLOADS if "CUDA_MODULE_LOADING" in workload.env]
+@pytest.fixture
+def workload(name: str) -> Workload:
+    shipped: Workload = SHIPPED.option("workload", name)
+    return shipped
 
 
-def test_there_are_workloads_for_a_gpu():
+def test_the_names_of_workloads_tell_which_run_on_a_gpu():
+    shipped = SHIPPED.options("workload", NAMES)
     assert len(GPU) >= 15
+    assert [one.name for one in shipped if "CUDA_MODULE_LOADING" in one.env] == GPU
 
 
-@pytest.mark.parametrize("workload", GPU, ids=named)
+@pytest.mark.parametrize("name", GPU)
 def test_program_is_there_and_knows_the_options(workload, monkeypatch, capsys):
     program = program_of(workload)
     assert program.parent == PROGRAMS and program.is_file()
@@ -74,7 +77,7 @@ def test_program_without_its_framework_says_which_is_missing(framework, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("workload", GPU, ids=named)
+@pytest.mark.parametrize("name", GPU)
 def test_gpu_workloads_run_anywhere_and_repeat(workload):
     assert not Path(workload.python).is_absolute()
     # The package need not be installed where the framework is.
@@ -89,9 +92,9 @@ def test_gpu_workloads_run_anywhere_and_repeat(workload):
     assert (workload.marks.epoch is not None) == ("--epochs" in options)
 
 
-@pytest.mark.parametrize("eager", [w for w in GPU if "_eager" in w.name], ids=named)
-def test_eager_twin_differs_in_loading_alone(eager):
-    [lazy] = [workload for workload in GPU if workload.name == eager.name.removesuffix("_eager")]
+@pytest.mark.parametrize("name", [name for name in GPU if "_eager" in name])
+def test_eager_twin_differs_in_loading_alone(name):
+    eager, lazy = SHIPPED.options("workload", [name, name.removesuffix("_eager")])
     assert eager == replace(
         lazy,
         name=eager.name,
@@ -105,7 +108,7 @@ def test_every_gpu_workload_is_in_an_experiment_or_says_that_it_was_not_measured
         "experiment", [path.stem for path in (ROOT / "conf" / "experiment").glob("gpu_*.yaml")]
     )
     run = {name for experiment in experiments for name in experiment.workloads}
-    for workload in GPU:
+    for workload in SHIPPED.options("workload", GPU):
         unmeasured = "GPU run not measured" in workload.description
         assert (workload.name in run) != unmeasured
 

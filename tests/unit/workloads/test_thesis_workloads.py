@@ -33,7 +33,16 @@ SMALL: dict[str, list[str]] = {
     "spk_means": ["--train-samples=200", "--clusters=10", "--batch-size=32"],
     "bfs": ["--scale=8", "--levels=2"],
 }
-WORKLOADS = SHIPPED.options("workload", list(SMALL))
+
+
+@pytest.fixture
+def workload(name: str) -> Workload:
+    shipped: Workload = SHIPPED.option("workload", name)
+    return shipped
+
+
+def workloads() -> list[Workload]:
+    return SHIPPED.options("workload", list(SMALL))
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +84,7 @@ def run(
     return metrics
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+@pytest.mark.parametrize("name", SMALL)
 def test_a_pause_changes_no_bit(
     workload: Workload,
     copies: dict[str, Path],
@@ -115,7 +124,7 @@ def test_a_pause_changes_no_bit(
         assert share == pytest.approx(2.5, rel=0.1)  # half of the five sixths, by the sixth
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+@pytest.mark.parametrize("name", SMALL)
 def test_every_tuned_parameter_is_an_option(
     workload: Workload, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -137,7 +146,7 @@ def test_what_the_yaml_says_of_the_data_is_what_the_run_says(
     copies: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("lenet5_fashion_train", "resnet_train", "spk_means"):
-        [workload] = [each for each in WORKLOADS if each.name == name]
+        [workload] = [each for each in workloads() if each.name == name]
         data = run(workload, copies, tmp_path / "metrics.json", monkeypatch)["data"]
         assert workload.dataset.startswith(data["name"])
 
@@ -146,7 +155,7 @@ LOCAL = ["resnet_cifar10_train", "m5_spoken_digits_train", "text_rnn_ag_news_tra
 
 
 def test_a_local_copy_is_read_by_the_same_program() -> None:
-    by_program = {command_line(workload)[1]: workload for workload in WORKLOADS}
+    by_program = {command_line(workload)[1]: workload for workload in workloads()}
     for local in SHIPPED.options("workload", LOCAL):
         base = by_program[command_line(local)[1]]
         assert "data" in local.parameters and local.dataset != base.dataset
@@ -155,7 +164,7 @@ def test_a_local_copy_is_read_by_the_same_program() -> None:
 
 
 def test_inference_is_of_the_architecture_that_is_tuned() -> None:
-    for workload in [*WORKLOADS, *SHIPPED.options("workload", LOCAL)]:
+    for workload in [*workloads(), *SHIPPED.options("workload", LOCAL)]:
         assert workload.tuning is not None
         if workload.tuning.inference_workload is None:
             assert not workload.tuning.inference
@@ -180,6 +189,6 @@ def test_texts_and_sound_of_topics_that_differ_are_learnt(
 ) -> None:
     """So that a model that learns nothing, or labels in the wrong order, would be seen."""
     monkeypatch.setitem(SMALL, "text_cnn_train", ["--data={newsgroups}", "--learning-rate=0.01"])
-    [workload] = [each for each in WORKLOADS if each.name == "text_cnn_train"]
+    [workload] = [each for each in workloads() if each.name == "text_cnn_train"]
     metrics = run(workload, copies, tmp_path / "metrics.json", monkeypatch)
     assert metrics["test_accuracy"] > 0.9 and torch.get_num_threads() == 1

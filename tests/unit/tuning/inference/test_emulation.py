@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shipped_configurations import SHIPPED
 from trial_programs import LIMIT_S, epoch_of, is_gone, start, workload
 
-from trimtab.config import Configurations
 from trimtab.config.groups.hardware import Hardware, Roofline
 from trimtab.errors import UserError
 from trimtab.files import write_once
@@ -26,7 +26,6 @@ from trimtab.tuning.inference.emulation import (
 )
 from trimtab.tuning.trials.settings import SystemSettings
 
-CONF = Path(__file__).resolve().parents[4] / "conf"
 CPU = min(os.sched_getaffinity(0))
 
 # Counts how many rounds of work it does in 0.3 s of its CPU time, and how long that took.
@@ -55,7 +54,7 @@ def test_more_cores_than_there_are_is_an_error() -> None:
         settings_of(InferenceConfiguration(1, 2), cpus=[0])
 
 
-PI = Configurations(CONF).option("hardware", "raspberry_pi_3b_plus")
+PI = SHIPPED.option("hardware", "raspberry_pi_3b_plus")
 
 
 def host(gflop_per_s: float = 4.5 * 9, gb_per_s: float = 1.1 * 4, **keys: Any) -> Hardware:
@@ -71,7 +70,7 @@ def test_speeds_and_powers_between_two_levels() -> None:
     with pytest.raises(UserError, match=r"0\.6 to 1\.4 GHz"):
         level_at(PI, 1500)
     with pytest.raises(UserError, match="none"):
-        level_at(Configurations(CONF).option("hardware", "armv7_4gb"), 1000)
+        level_at(SHIPPED.option("hardware", "armv7_4gb"), 1000)
 
 
 def test_a_device_is_a_share_of_the_time_its_memory_and_a_factor() -> None:

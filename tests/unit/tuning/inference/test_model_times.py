@@ -4,17 +4,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from shipped_configurations import SHIPPED
 from trial_programs import workload
 
-from trimtab.config import Configurations
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.workload import Phase
 from trimtab.config.validate import checked
 from trimtab.errors import UserError
 from trimtab.tuning.inference.model_times import WORKLOADS, model_times
 
-CONF = Path(__file__).resolve().parents[4] / "conf"
-PI: Hardware = Configurations(CONF).option("hardware", "raspberry_pi_3b_plus")
+PI: Hardware = SHIPPED.option("hardware", "raspberry_pi_3b_plus")
 
 # Says that a batch of n samples takes 0.1 n s.
 MODEL = """
@@ -44,5 +43,5 @@ def test_a_model_that_cannot_be_run_is_named(tmp_path: Path) -> None:
 
 
 def test_the_projects_models_use_a_model() -> None:
-    for one in Configurations(CONF).options("workload", WORKLOADS):
+    for one in SHIPPED.options("workload", WORKLOADS):
         assert one.phase == Phase.INFERENCE

@@ -2,19 +2,17 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shipped_configurations import SHIPPED
 
-from trimtab.config import Configurations
 from trimtab.config.groups.hardware import Hardware, ModelTime, Roofline
 from trimtab.errors import UserError
 from trimtab.tuning.inference.roofline import Scale, at_cores, left_out_error, scale
 
-CONF = Path(__file__).resolve().parents[4] / "conf"
-PI: Hardware = Configurations(CONF).option("hardware", "raspberry_pi_3b_plus")
+PI: Hardware = SHIPPED.option("hardware", "raspberry_pi_3b_plus")
 
 
 def machine(*rooflines: Roofline, **batch_s: float) -> Hardware:
@@ -83,7 +81,7 @@ def test_more_cores_than_were_probed_are_all_of_them() -> None:
 
 @pytest.mark.parametrize("name", ["armv7_4gb", "raspberry_pi_3b_plus", "i7_7567u"])
 def test_the_edge_devices_can_be_scaled_to(name: str) -> None:
-    device = Configurations(CONF).option("hardware", name)
+    device = SHIPPED.option("hardware", name)
     found = scale(machine(HERE), device, 4)
     assert 0 < found.low <= found.slower <= found.high < math.inf
     assert found.left_out_error is None  # nobody here has one

@@ -12,7 +12,6 @@ from spaces import choices, tuning
 from test_search import HOST
 from trials.trial_programs import workload
 
-from trimtab.config import Configurations
 from trimtab.config.groups.hardware import Roofline
 from trimtab.config.groups.objective import Goal, Objective
 from trimtab.config.groups.tuner import TunerConfig
@@ -26,8 +25,7 @@ from trimtab.tuning.outputs import result_in
 from trimtab.tuning.plan import RungResult
 from trimtab.tuning.tune import Request, tune
 
-CONF = Path(__file__).resolve().parents[4] / "conf"
-PI = Configurations(CONF).option("hardware", "raspberry_pi_3b_plus")
+PI = SHIPPED.option("hardware", "raspberry_pi_3b_plus")
 
 # The wider the model the better it is, and the longer it takes to be used.
 TRAINING = """
