@@ -12,21 +12,28 @@ UV := eval "$$($(BIN)/python scripts/uv_settings.py)" && \
 INSTALL := $(UV) pip install --python $(BIN)/python
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup
+# What every change passes; CONTRIBUTING.md says what is left to `make test-all`.
+EVERY_CHANGE := -m "not nightly"
+# Byte code is kept: without it, every worker of the tests rewrites and compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs picture table-library native lock dist deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-kubernetes deps-postgresql deps-images deps-docker deps-sif deps-openssl deps-fuzz fuzz fuzz-same clean
+.PHONY: all test test-all test-bare test-skipped lint bench bench-images bench-starts docs picture table-library native lock dist deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-kubernetes deps-postgresql deps-images deps-docker deps-sif deps-openssl deps-fuzz fuzz fuzz-same clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
 	@echo "report: $(CURDIR)/results/evaluate/quickstart/report.html"
 
-test: .venv/.installed native  ## every test
+test: .venv/.installed native  ## the tests that every change passes
+	$(PYTEST) $(EVERY_CHANGE) tests
+
+test-all: .venv/.installed native  ## every test, for a nightly run
 	$(PYTEST) tests
 
-test-bare: .venv/.installed native  ## likewise, as where no optional program is installed
-	scripts/bare.sh $(PYTEST) tests
+test-bare: .venv/.installed native  ## those of `make test`, with all optional programs hidden
+	scripts/bare.sh $(PYTEST) $(EVERY_CHANGE) tests
 
-test-skipped:  ## those that the last run of the tests skipped
-	$(PYTEST) --skipped-before tests
+test-skipped:  ## those of `make test` that its last run skipped
+	$(PYTEST) $(EVERY_CHANGE) --skipped-before tests
 
 lint: .venv/.installed  ## formatting, types, workflow, native code
 	$(BIN)/snakefmt --check Snakefile rules
