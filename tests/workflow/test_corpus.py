@@ -66,6 +66,7 @@ def measure(
     return rows[program]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_run_of_a_slim_environment_is_as_the_original(
     data: Path, tmp_path: Path, program: str

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 from project import NOTHING_TO_DO, Project, tools
 
@@ -38,6 +39,7 @@ def test_clone_and_pull_leave_nothing_to_do(finished: Project, tmp_path: Path) -
     assert (clone.folder / report).read_bytes() == (original.folder / report).read_bytes()
 
 
+@pytest.mark.nightly
 def test_experiments_on_branches(finished: Project, tmp_path: Path) -> None:
     """Nothing is computed that is there: what no lock records is not lost."""
     project = Project(tmp_path / "project")

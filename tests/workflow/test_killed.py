@@ -160,7 +160,11 @@ def waits_in_turn(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pa
 # Its runs: as it is, its files followed, traced, and in the slim environment.
 @pytest.mark.parametrize(
     ("waits_in_turn", "number", "code"),
-    [(2, signal.SIGINT, 130), (3, signal.SIGTERM, 143), (4, signal.SIGKILL, -9)],
+    [
+        pytest.param(2, signal.SIGINT, 130, marks=pytest.mark.nightly),
+        pytest.param(3, signal.SIGTERM, 143, marks=pytest.mark.nightly),
+        (4, signal.SIGKILL, -9),
+    ],
     indirect=["waits_in_turn"],
 )
 def test_a_command_that_is_ended_can_be_given_again(

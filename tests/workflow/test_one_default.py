@@ -46,7 +46,14 @@ def contents(environment: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("kind", ["pure", "kept", "server"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("pure", marks=pytest.mark.nightly),
+        "kept",
+        pytest.param("server", marks=pytest.mark.nightly),
+    ],
+)
 def test_both_make_the_same_environment(tmp_path: Path, kind: str) -> None:
     make_environment(tmp_path / "environment")
     (tmp_path / "drive.py").write_text(DRIVER)

@@ -114,6 +114,7 @@ def test_resources_arrive_and_the_second_run_does_nothing(
     assert again.returncode == 0 and NOTHING_TO_DO in again.stdout, again.stdout
 
 
+@pytest.mark.nightly
 def test_a_project_that_takes_the_workflow_has_its_jobs_there_too(
     slurm: SlurmCluster, tmp_path: Path
 ) -> None:
@@ -183,6 +184,7 @@ def go(project: Project) -> Path:
     return fifo
 
 
+@pytest.mark.nightly
 def test_a_job_that_is_ended_asks_for_more_and_fails_with_its_log_in_the_end(
     project: Project, slurm: SlurmCluster
 ) -> None:
@@ -208,7 +210,7 @@ def test_a_job_that_is_ended_asks_for_more_and_fails_with_its_log_in_the_end(
     slurm.call("scontrol", "update", f"NodeName={job['NodeList']}", "State=RESUME")
 
 
-@pytest.mark.parametrize("by", ["memory", "time"])
+@pytest.mark.parametrize("by", ["memory", pytest.param("time", marks=pytest.mark.nightly)])
 def test_a_job_that_comes_to_its_limit_is_tried_again_with_more(
     project: Project, slurm: SlurmCluster, go: Path, by: str
 ) -> None:
@@ -240,6 +242,7 @@ def test_a_job_that_comes_to_its_limit_is_tried_again_with_more(
     assert "Error in rule profile_workload" in said and "logs/profile/other" in said
 
 
+@pytest.mark.nightly
 def test_machines_that_share_a_search_have_a_node_each_at_the_same_time(
     project: Project, slurm: SlurmCluster, go: Path
 ) -> None:

@@ -117,11 +117,12 @@ def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
             "escapes it",
             {"resolved_config", "evaluate_experiment", "headlines"},
         ),
-        (
+        pytest.param(
             "conf/workload/tiny.yaml",
             "timeout_s: 60",
             "timeout_s: 61\nmemory_gib: 2",
             {"resolved_config"},
+            marks=pytest.mark.nightly,
         ),
         (
             "conf/workload/tiny.yaml",
@@ -135,11 +136,12 @@ def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
             "symbols: keep",
             {*CHAIN - {"profile_workload"}, "resolved_config"},
         ),
-        (
+        pytest.param(
             "conf/config.yaml",
             "settle: {clean_runs: 1}",
             "settle: {clean_runs: 2}",
             {*CHAIN - {"profile_workload"}, "resolved_config"},
+            marks=pytest.mark.nightly,
         ),
         (
             "conf/policy/non_preemptive.yaml",
@@ -147,14 +149,27 @@ def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
             "preemption: resume",
             SCHEDULE - {"make_trace"},
         ),
-        ("conf/trace/tiny_jobs.yaml", "jobs: 300", "jobs: 301", SCHEDULE),
+        pytest.param(
+            "conf/trace/tiny_jobs.yaml",
+            "jobs: 300",
+            "jobs: 301",
+            SCHEDULE,
+            marks=pytest.mark.nightly,
+        ),
         ("conf/hardware/test_machine.yaml", "memory_gib: 4", "memory_gib: 4\nspeed: 2", SCHEDULE),
-        ("program.py", "rounds", "turns", CHAIN),
-        (
+        pytest.param(
+            "program.py",
+            "rounds",
+            "turns",
+            CHAIN,
+            marks=pytest.mark.nightly,
+        ),
+        pytest.param(
             "src/trimtab/evaluation/published/hidden_bloat/paper.yaml",
             "Figure 6",
             "Figure 16",
             {"evaluate_experiment", "headlines"},
+            marks=pytest.mark.nightly,
         ),
         (
             "src/trimtab/evaluation/report/page.py",

@@ -57,6 +57,7 @@ def alone():
     distributed.destroy_process_group()
 
 
+@pytest.mark.nightly
 def test_two_processes_train_as_one_does_with_both_their_batches(tmp_path, alone):
     script = tmp_path / "linear.py"
     script.write_text(LINEAR)

@@ -70,7 +70,15 @@ def options_of(name: str) -> Namespace:
     return program.parser("", 1).parse_args(command_line(workload(name))[2:])
 
 
-@pytest.mark.parametrize("name", ["lenet5", "lstm", "mobilenetv2", "transformer"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lenet5",
+        pytest.param("lstm", marks=pytest.mark.nightly),
+        pytest.param("mobilenetv2", marks=pytest.mark.nightly),
+        pytest.param("transformer", marks=pytest.mark.nightly),
+    ],
+)
 def test_equal_runs_write_equal_bytes_and_mark_their_progress(name, tmp_path, monkeypatch, capsys):
     outputs = [tmp_path / "one.json", tmp_path / "two.json"]
     first = printed_by_a_process(name, outputs[0], "--epochs", 2)
