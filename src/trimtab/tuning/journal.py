@@ -4,13 +4,14 @@ It is Optuna's (JournalStorage), so that its tools can show it, and several proc
 What Optuna leaves open is closed here: its lock outlives a killed holder by 30 s, so we have one
 that ends with its holder; half a record, left by a killed writer or a full disk, would spoil the
 file, so it is cut off; and a trial is judged on several budgets, so what it was told is one
-attribute, `told`, written in one record.
+attribute, `told`, written in one record: each score with the row of what the trial came to there,
+so that no loss of power leaves one without the other.
 """
 
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,8 +26,10 @@ from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.score import Failure
 from trimtab.tuning.space import Configuration
 
+Row = Mapping[str, Any]  # of what a trial came to on a budget: anything that JSON has
 _PATIENCE_S = 60.0  # a suggestion by a model takes up to a second
 _TOLD, _FAILURE, _MADE_WITH = "told", "failure", "made_with"
+_NO_ROWS: Mapping[Budget, Row] = {}
 _FIRST_BYTES = b'{"op_code":'  # of a journal, as Optuna writes it
 _DAMAGED = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -36,8 +39,9 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 class TrialRecord:
     """A trial of the journal: its configuration and what was told of it.
 
-    `scores` are by budget, the largest last. `is_running`: more may be told. `attributes` are what
-    was noted with it, such as the folder of its checkpoint.
+    `scores` are by budget, the largest last; `rows` are what was told with them, and with the
+    failure on its budget. `is_running`: more may be told. `attributes` are what was noted with it,
+    such as the folder of its checkpoint.
     """
 
     number: int
@@ -46,6 +50,7 @@ class TrialRecord:
     failure: Failure | None
     is_running: bool
     attributes: Mapping[str, Any]
+    rows: Mapping[Budget, Row] = field(default_factory=dict)
 
     @property
     def budget(self) -> Budget | None:
@@ -183,26 +188,36 @@ class SearchJournal:
             )
         )
 
-    def add_scores(self, number: int, scores: Mapping[Budget, float]) -> None:
-        """Keep all scores of a running trial."""
+    def add_scores(
+        self, number: int, scores: Mapping[Budget, float], rows: Mapping[Budget, Row] = _NO_ROWS
+    ) -> None:
+        """Keep all scores of a running trial, each with its row, in one record."""
         record = [
-            [budget.epochs, budget.data_fraction, scores[budget]] for budget in sorted(scores)
+            [budget.epochs, budget.data_fraction, scores[budget], rows.get(budget)]
+            for budget in sorted(scores)
         ]
-        self._storage.set_trial_user_attr(self._id(number), _TOLD, record)
+        self._set(number, _TOLD, record)
 
     def note(self, number: int, key: str, value: Any) -> None:
         """Keep an attribute of a running trial: anything that JSON has."""
         _check_key(key)
-        self._storage.set_trial_user_attr(self._id(number), key, value)
+        self._set(number, key, value)
 
-    def fail(self, number: int, failure: Failure) -> None:
-        """End a running trial by a failure."""
-        self._storage.set_trial_user_attr(self._id(number), _FAILURE, failure.reason)
+    def fail(self, number: int, failure: Failure, budget: Budget, row: Row | None) -> None:
+        """Keep the failure of a running trial on a budget, with its row, in one record."""
+        record = [budget.epochs, budget.data_fraction, failure.reason, row]
+        self._set(number, _FAILURE, record)
+
+    def close_failed(self, number: int) -> None:
+        """End a trial in Optuna's eyes by its failure."""
         self._storage.set_trial_state_values(self._id(number), TrialState.FAIL)
 
     def complete(self, number: int, score: float) -> None:
         """End a running trial in Optuna's eyes with its last score."""
         self._storage.set_trial_state_values(self._id(number), TrialState.COMPLETE, [score])
+
+    def _set(self, number: int, key: str, value: Any) -> None:
+        self._storage.set_trial_user_attr(self._id(number), key, value)
 
     def _id(self, number: int) -> int:
         found: int = self._storage.get_trial_id_from_study_id_trial_number(
@@ -234,14 +249,26 @@ def _check_key(key: str) -> None:
 
 def _told(frozen: Any) -> TrialRecord:
     attributes = dict(frozen.user_attrs)
-    record, reason = attributes.pop(_TOLD, []), attributes.pop(_FAILURE, None)
+    record, failed = attributes.pop(_TOLD, []), attributes.pop(_FAILURE, None)
+    scores, rows = dict[Budget, float](), dict[Budget, Row]()
+    # Until version 0.1 there were no rows here, and a failure was its reason alone.
+    for epochs, fraction, score, *row in record:
+        scores[Budget(epochs, fraction)] = score
+        if row and row[0] is not None:
+            rows[Budget(epochs, fraction)] = row[0]
+    reason = failed
+    if isinstance(failed, list):
+        epochs, fraction, reason, of_failure = failed
+        if of_failure is not None:
+            rows.setdefault(Budget(epochs, fraction), of_failure)
     return TrialRecord(
         number=frozen.number,
         configuration=dict(frozen.params),
-        scores={Budget(epochs, fraction): score for epochs, fraction, score in record},
+        scores=scores,
         failure=None if reason is None else Failure(reason),
         is_running=frozen.state == TrialState.RUNNING and reason is None,
         attributes=attributes,
+        rows=rows,
     )
 
 

@@ -88,6 +88,7 @@ class RungResult:
     of the search. Joules are NaN where they are unknown. `steering` is what its steering reports,
     `by_epoch` what each epoch of the last process was, as in the table of trials. `not_set` says of
     settings that were asked for, and were in effect in none of its epochs, why not.
+    `inference_tuning` is the seconds and joules of tuning inference since the search's last result.
     """
 
     trial: int
@@ -111,6 +112,7 @@ class RungResult:
     steering: Mapping[str, int]
     by_epoch: Sequence[Mapping[str, Any]] = ()
     not_set: Mapping[str, str] = field(default_factory=dict)
+    inference_tuning: tuple[float, float] | None = None
 
 
 def format_plan(brackets: list[Bracket], fidelity: Fidelity) -> list[str]:

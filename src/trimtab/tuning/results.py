@@ -1,80 +1,113 @@
-"""What the trials of a search came to, kept while it goes on."""
+"""What the trials of a search came to, as rows of the table of trials, from its journal."""
 
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from trimtab.errors import TrimtabError
+from trimtab.tuning.fidelity import Budget
+from trimtab.tuning.journal import Row, TrialRecord
 from trimtab.tuning.plan import RungResult
 from trimtab.tuning.score import Failure
 
+OLD_ROWS = "results*.jsonl"  # until version 0.1 rows were in files beside the journal, a line each
 
-class Results:
-    """What trials came to, a line of JSON each: a process that goes on finds those of earlier.
 
-    Each machine of a search has a file of its own, `results_1.jsonl` and so on.
+class _Trials(Protocol):
+    def trials(self) -> list[TrialRecord]:
+        """Return all trials of a search by their numbers."""
+
+
+def row_of_result(result: RungResult) -> Row:
+    """Return what the journal is to keep with a trial's score; `rows_of` adds what it has itself.
+
+    Unknown joules are None.
     """
+    tuning_s, tuning_j = result.inference_tuning or (None, math.nan)
+    metrics = {} if isinstance(result.result, Failure) else result.metrics
+    return {
+        "bracket": result.job.bracket,
+        "rung": result.job.rung,
+        "settings": json.dumps(dict(result.settings), sort_keys=True),
+        "not_set": json.dumps(dict(result.not_set), sort_keys=True),
+        "accuracy": metrics.get("accuracy"),
+        "epochs_trained": result.epochs_trained,
+        "training_s": result.training_s,
+        "training_j": _finite(result.training_j),
+        "energy_source": result.energy_source,
+        "inference_s": metrics.get("inference_s"),
+        "inference_j": metrics.get("inference_j"),
+        "inference_s_low": metrics.get("inference_s_low"),
+        "inference_s_high": metrics.get("inference_s_high"),
+        "inference_tuning_s": tuning_s,
+        "inference_tuning_j": _finite(tuning_j),
+        "wall_s": result.wall_s,
+        "cpu_s": result.cpu_s,
+        "energy_j": _finite(result.energy_j),
+        "work_epochs": result.work_epochs,
+        "start_up_s": result.start_up_s,
+        "began_s": result.began_s,
+        "ended_s": result.ended_s,
+        **result.steering,
+        "by_epoch": json.dumps(result.by_epoch),
+    }
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def add(self, result: RungResult, inference: tuple[float, float] | None = None) -> None:
-        """Append a result, and the seconds and joules of tuning `inference` since the last one.
+def rows_of(study: _Trials, folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of a search, of all its machines, in the order of trials and rungs.
 
-        Of two of a trial on a rung the later one counts. Half a line that a killed process left is
-        no result.
-        """
-        tuning_s, tuning_j = inference or (None, math.nan)
-        failed = isinstance(result.result, Failure)
-        row = {
-            "trial": result.trial,
-            "bracket": result.job.bracket,
-            "rung": result.job.rung,
-            "epochs": result.budget.epochs,
-            "data_fraction": result.budget.data_fraction,
-            "configuration": json.dumps(result.configuration, sort_keys=True),
-            "settings": json.dumps(dict(result.settings), sort_keys=True),
-            "not_set": json.dumps(dict(result.not_set), sort_keys=True),
-            "score": None if isinstance(result.result, Failure) else result.result,
-            "failure": result.result.reason if isinstance(result.result, Failure) else "",
-            "accuracy": None if failed else result.metrics.get("accuracy"),
-            "epochs_trained": result.epochs_trained,
-            "training_s": result.training_s,
-            "training_j": result.training_j if math.isfinite(result.training_j) else None,
-            "energy_source": result.energy_source,
-            "inference_s": None if failed else result.metrics.get("inference_s"),
-            "inference_j": None if failed else result.metrics.get("inference_j"),
-            "inference_s_low": None if failed else result.metrics.get("inference_s_low"),
-            "inference_s_high": None if failed else result.metrics.get("inference_s_high"),
-            "inference_tuning_s": tuning_s,
-            "inference_tuning_j": tuning_j if math.isfinite(tuning_j) else None,
-            "wall_s": result.wall_s,
-            "cpu_s": result.cpu_s,
-            "energy_j": result.energy_j if math.isfinite(result.energy_j) else None,
-            "work_epochs": result.work_epochs,
-            "start_up_s": result.start_up_s,
-            "began_s": result.began_s,
-            "ended_s": result.ended_s,
-            **result.steering,
-            "by_epoch": json.dumps(result.by_epoch),
-        }
-        with self._path.open("a") as file:
-            # Behind half a line that a killed process left, which is none.
-            file.write(f"\n{json.dumps(row)}\n")
+    Of one that was begun by version 0.1 they are in its `folder`, and the journal has none of them.
+    Raises TrimtabError where it lost one with a score, as that may be the best.
+    """
+    old = _old_rows(folder)
+    found = []
+    for told in study.trials():
+        for budget in sorted({*told.scores, *told.rows}):
+            row = told.rows.get(budget) or old.get((told.number, budget))
+            if row is None:
+                raise TrimtabError(
+                    f"{folder}: what trial {told.number} came to on {budget.epochs} epochs was lost"
+                    " by an earlier version; remove the folder, and the search begins again"
+                )
+            found.append(
+                {
+                    **row,
+                    "trial": told.number,
+                    "epochs": budget.epochs,
+                    "data_fraction": budget.data_fraction,
+                    "configuration": json.dumps(dict(told.configuration), sort_keys=True),
+                    "score": told.scores.get(budget),
+                    "failure": _failure(told, budget),
+                }
+            )
+        if told.failure is not None:
+            found += [
+                row
+                for (trial, budget), row in old.items()
+                if trial == told.number and budget not in {*told.scores, *told.rows}
+            ]
+    return sorted(found, key=lambda row: (row["trial"], row["rung"]))
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the rows of all machines, in the order of their trials and rungs.
 
-        Of one that was judged twice, as its first judge was killed, the later counts.
-        """
-        found: dict[tuple[int, int], dict[str, Any]] = {}
-        for path in sorted(self._path.parent.glob("results*.jsonl")):
-            for line in path.read_text().splitlines():
-                try:
-                    row = json.loads(line)
-                except ValueError:
-                    continue
-                key = row["trial"], row["rung"]
-                if key not in found or row["ended_s"] >= found[key]["ended_s"]:
-                    found[key] = row
-        return [found[key] for key in sorted(found)]
+def _failure(told: TrialRecord, budget: Budget) -> str:
+    return "" if budget in told.scores or told.failure is None else told.failure.reason
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _old_rows(folder: Path) -> dict[tuple[int, Budget], dict[str, Any]]:
+    """Return the rows in files, by trial and budget; of two of one rung the later counts."""
+    found: dict[tuple[int, Budget], dict[str, Any]] = {}
+    for path in sorted(folder.glob(OLD_ROWS)):
+        for line in path.read_text().splitlines():
+            try:
+                row = json.loads(line)
+            except ValueError:  # half a line of a process that was killed
+                continue
+            key = row["trial"], Budget(row["epochs"], row["data_fraction"])
+            if key not in found or row["ended_s"] >= found[key]["ended_s"]:
+                found[key] = row
+    return found

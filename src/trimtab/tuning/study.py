@@ -4,19 +4,20 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import optuna
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import TrialState, create_trial
 
 from trimtab.config.groups.tuning import Kind
 from trimtab.errors import TrimtabError, UserError
 from trimtab.tuning.fidelity import Budget
-from trimtab.tuning.journal import JournalStorage, SearchJournal, TrialRecord
+from trimtab.tuning.journal import JournalStorage, Row, SearchJournal, TrialRecord
 from trimtab.tuning.samplers import (
     ENOUGH,
     GRID,
@@ -106,20 +107,41 @@ class Study:
             self._journal.add(configuration, self.space.distributions, notes)
         return len(trials), configuration
 
-    def tell(self, number: int, budget: Budget, result: float | Failure) -> None:
+    def tell(
+        self, number: int, budget: Budget, result: float | Failure, row: Row | None = None
+    ) -> None:
         """Say what a running trial came to on a budget: its score, higher is better, or a failure.
 
         A score that is no finite number is a failure, and a trial that failed runs no more. Told
-        twice for a budget, the later counts. Raises UserError for a trial that is not running.
+        twice for a budget, the later counts. The `row` is kept in the same record: whoever finds
+        the score after a loss of power finds the row. Raises UserError for a trial that is not
+        running.
         """
         if not isinstance(result, Failure) and not math.isfinite(result):
             result = Failure(f"the score is {result}")
         with self._journal.lock():
             told = self._journal.running(number)
             if isinstance(result, Failure):
-                self._journal.fail(number, result)
+                self._journal.fail(number, result, budget, row)
+                if row is None:  # else it can be amended
+                    self._journal.close_failed(number)
             else:
-                self._journal.add_scores(number, {**told.scores, budget: float(result)})
+                rows = told.rows if row is None else {**told.rows, budget: row}
+                self._journal.add_scores(number, {**told.scores, budget: float(result)}, rows)
+
+    def amend(self, number: int, budget: Budget, row: Row) -> None:
+        """Replace the row that was told of a budget with a score or a failure.
+
+        A trial that failed is closed by it. One that is closed stays as it is: another machine had
+        it since, as this one was cut off.
+        """
+        with self._journal.lock(), suppress(UpdateFinishedTrialError):
+            told = self._journal.trials()[number]
+            if budget in told.scores:
+                self._journal.add_scores(number, told.scores, {**told.rows, budget: row})
+            elif told.failure is not None:
+                self._journal.fail(number, told.failure, budget, row)
+                self._journal.close_failed(number)
 
     def close(self, number: int) -> None:
         """Say that nothing more will be told of a running trial that has a score.

@@ -19,11 +19,12 @@ from trimtab.records.tables import TRIALS
 from trimtab.tuning.inference.of_workload import inference_cpus, server_of
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
+from trimtab.tuning.journal import SearchJournal
 from trimtab.tuning.narrowed import with_defaults, within_cores, within_gpus
 from trimtab.tuning.outputs import Row, best_of, write_best, write_inference, write_measured
 from trimtab.tuning.plan import Plan, RungResult, WorkerNumber
 from trimtab.tuning.request import Request
-from trimtab.tuning.results import Results
+from trimtab.tuning.results import OLD_ROWS, rows_of
 from trimtab.tuning.score import Score
 from trimtab.tuning.search.search import Search
 from trimtab.tuning.search.side_task import NoSideTask, SideTask
@@ -34,10 +35,11 @@ from trimtab.tuning.study import Study
 from trimtab.tuning.system.known_before import Known, beginning_with, remove_but
 from trimtab.tuning.tuners.base import Tuner
 
-__all__ = ["FIRST_FOLD", "OnResult", "Request", "Results", "search_beside", "tune"]
+__all__ = ["FIRST_FOLD", "OnResult", "Request", "found_in", "search_beside", "tune"]
 
 # Seed, fold, and what a trial came to on a rung.
 OnResult = Callable[[int, int, RungResult], None]
+_STUDY = "trials"  # in the journal of a search
 FIRST_FOLD = "first"  # where, in the folder of the second of two folds, the first one is
 
 
@@ -158,7 +160,6 @@ def _searched(
     """Search in the folder `here`, `began_s` after the first search, and return what came of it."""
     cpus = sorted(os.sched_getaffinity(0))
     companion: SideTask = NoSideTask()
-    server: InferenceServer | None = None
     with ExitStack() as stack:
         its = inference_cpus(len(cpus), request.tuning) if made.inference is not None else 0
         # A trial that has more of them would have to wait until nothing is measured.
@@ -188,32 +189,32 @@ def _searched(
         if machine.database is not None:
             shared = stack.enter_context(closing(PostgresJournal(machine.database, name_in(here))))
         place = shared or here / "journal"
-        study = Study(place, "trials", space, made.searched, made.algorithm, seed)
+        study = Study(place, _STUDY, space, made.searched, made.algorithm, seed)
         with study.lock():  # of which other machines may have asked
             if not study.trials():
                 _remove_trials(here)
-        results = Results(here / f"results{machine.suffix}.jsonl")
+        Search(
+            plan,
+            study,
+            made.steerer,
+            here / "trials",
+            companion=companion,
+            began_s=max((row["ended_s"] for row in rows_of(study, here)), default=began_s),
+            on_ended=partial(on_result, seed, fold),
+            locks=shared,
+        ).run()
+        return [{"seed": seed, "fold": fold, **row} for row in rows_of(study, here)]
 
-        taken: dict[tuple[int, int], tuple[float, float] | None] = {}
 
-        def judged(result: RungResult) -> None:
-            key = result.trial, result.job.rung
-            taken[key] = None if server is None else server.taken()
-            results.add(result, taken[key])
-
-        def ended(result: RungResult) -> None:  # with all that it took, in place of the row before
-            results.add(result, taken.pop((result.trial, result.job.rung)))
-            on_result(seed, fold, result)
-
-        began_s = max((row["ended_s"] for row in results.rows()), default=began_s)
-        trials = here / "trials"
-        Search(plan, study, made.steerer, trials, judged, companion, began_s, ended, shared).run()
-    return [{"seed": seed, "fold": fold, **row} for row in results.rows()]
+def found_in(here: Path) -> list[Row]:
+    """Return what is there of a search in the folder `here`, whose journal is a file of it."""
+    place = here / "journal"
+    return rows_of(SearchJournal(place, _STUDY), here) if place.exists() else []
 
 
 def _remove_trials(here: Path) -> None:
     """Remove what an earlier journal's trials have left: by another they are other trials."""
-    for path in here.glob("results*.jsonl"):
+    for path in here.glob(OLD_ROWS):
         path.unlink()
     for path in (here / "trials").glob("clock*.json"):
         path.unlink(missing_ok=True)

@@ -1,6 +1,5 @@
 """Machines that share a search: real jobs of the rule, of which one is killed in the middle."""
 
-import itertools
 import json
 import os
 import select
@@ -25,8 +24,11 @@ from trimtab.places import PROJECT
 from trimtab.profiling.profile import model_of
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import TRIALS
+from trimtab.tuning.fidelity import Budget
+from trimtab.tuning.journal import SearchJournal
+from trimtab.tuning.results import rows_of
 from trimtab.tuning.trials.running import kill_left_over
-from trimtab.tuning.tune import Request, Results, tune
+from trimtab.tuning.tune import Request, tune
 
 LIMIT_S = 60
 # The accuracy is what was configured; every epoch is written down. Two processes of one trial are
@@ -131,14 +133,14 @@ def test_one_of_two_is_killed_and_the_other_ends_the_search(tmp_path: Path) -> N
     # No epoch twice: the trial that was killed went on from its checkpoint elsewhere.
     epochs = [sorted((tmp_path / one / "epochs.txt").open()) for one in ("whole", "shared")]
     assert epochs[0] == epochs[1]
-    judged = [  # a machine has two lines of a rung: when it was judged, and its program had ended
-        sorted({(one["trial"], one["rung"]) for one in map(json.loads, lines) if one})
-        for path in (given.searches(results) / "seed_1").glob("results_*.jsonl")
-        if (lines := list(filter(None, path.read_text().splitlines())))
-    ]
-    every = sorted(itertools.chain(*judged))
-    assert every == sorted(set(every)) and len(every) == len(rows(results))  # each by one machine
-    assert 0 < len(read_json(done)["trials_and_rungs"]) <= len(every)
+    judges: dict[tuple[int, int], set[str]] = {}  # of a trial and the number of its scores
+    journal = given.searches(results) / "seed_1/journal"
+    for record in map(json.loads, journal.read_text().splitlines()):
+        if scores := record.get("user_attr", {}).get("told"):
+            judges.setdefault((record["trial_id"], len(scores)), set()).add(record["worker_id"])
+    assert len(judges) == len(rows(results))
+    assert all(len(by) == 1 for by in judges.values())  # each by one machine
+    assert 0 < len(read_json(done)["trials_and_rungs"]) <= len(judges)
 
 
 def test_what_a_killed_tuner_left_running_is_ended(tmp_path: Path) -> None:
@@ -152,16 +154,23 @@ def test_what_a_killed_tuner_left_running_is_ended(tmp_path: Path) -> None:
         assert left.wait(LIMIT_S) == -signal.SIGKILL
 
 
-def test_rows_of_all_machines_and_of_a_rung_judged_twice_the_later(tmp_path: Path) -> None:
+def test_old_rows_of_all_machines_and_of_a_rung_judged_twice_the_later(tmp_path: Path) -> None:
+    budget = Budget(1)
     for name, judged in {
         "results_1": [(0, 0, 5.0), (1, 0, 6.0)],
-        "results_2": [(0, 0, 4.0)],
+        "results_2": [(0, 0, 4.0), (2, 0, 7.0)],
     }.items():
         (tmp_path / f"{name}.jsonl").write_text(
             "".join(
-                json.dumps({"trial": trial, "rung": rung, "ended_s": ended_s}) + "\n"
+                json.dumps({"trial": trial, "rung": rung, "ended_s": ended_s, **vars(budget)})
+                + "\n"
                 for trial, rung, ended_s in judged
             )
         )
-    found = Results(tmp_path / "results.jsonl").rows()
+    journal = SearchJournal(tmp_path / "journal", "trials")
+    for number in range(3):
+        journal.add({}, {}, {})
+        if number < 2:  # the last one was not told of when its machine was killed
+            journal.add_scores(number, {budget: 0.5})
+    found = rows_of(journal, tmp_path)
     assert [(one["trial"], one["ended_s"]) for one in found] == [(0, 5.0), (1, 6.0)]

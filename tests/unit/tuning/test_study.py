@@ -244,6 +244,29 @@ def test_what_is_told_is_found_again(tmp_path: Path) -> None:
     assert one.ask()[0] == 4
 
 
+def test_a_row_is_told_with_a_score_or_a_failure_and_amended(tmp_path: Path) -> None:
+    one = study(tmp_path)
+    for _ in range(3):
+        one.ask()
+    one.tell(0, ONE, 0.25, {"wall_s": 1.0})
+    one.tell(0, TWO, 0.75, {"wall_s": 2.0})
+    one.amend(0, ONE, {"wall_s": 1.5})
+    one.tell(1, ONE, 0.5, {"wall_s": 3.0})
+    one.tell(1, TWO, Failure("crash"), {"wall_s": 4.0})
+    told = study(tmp_path).trials()
+    assert told[0].scores == {ONE: 0.25, TWO: 0.75}
+    assert told[0].rows == {ONE: {"wall_s": 1.5}, TWO: {"wall_s": 2.0}}
+    assert told[1].rows == {ONE: {"wall_s": 3.0}, TWO: {"wall_s": 4.0}}
+    one.amend(1, TWO, {"wall_s": 5.0})
+    one.close(0)
+    for number in (0, 1):  # both are closed
+        one.amend(number, TWO, {"wall_s": 6.0})
+    told = study(tmp_path).trials()
+    assert [each.rows[TWO] for each in told[:2]] == [{"wall_s": 2.0}, {"wall_s": 5.0}]
+    assert told[1].failure == Failure("crash") and told[1].scores == {ONE: 0.5}
+    assert not told[1].is_running and told[2].is_running
+
+
 @pytest.mark.parametrize(("number", "said"), [(1, "failed: crash"), (2, "closed"), (3, "it has 3")])
 def test_what_runs_no_more_is_told_nothing(tmp_path: Path, number: int, said: str) -> None:
     one = study(tmp_path)

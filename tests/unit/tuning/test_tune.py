@@ -1,15 +1,20 @@
 """The stage on a program that runs for real."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from optuna.storages.journal import JournalFileBackend
+from spaces import choices, tuning
 from test_search import HOST, TUNING, epochs_of, program
 
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuner import TunerConfig
+from trimtab.config.groups.tuning import EpochRange
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import TrimtabError, UserError
 from trimtab.records.parquet.files import read_table
@@ -18,7 +23,7 @@ from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
 from trimtab.tuning.plan import format_plan
 from trimtab.tuning.trials.program_digest import digest_of
-from trimtab.tuning.tune import Request, Results, tune
+from trimtab.tuning.tune import Request, found_in, tune
 
 
 def request(folder: Path, **keys: object) -> Request:
@@ -70,17 +75,103 @@ def test_another_journal_begins_with_trials_of_its_own(tmp_path: Path) -> None:
     tune(given, [1], folder, tmp_path / "truth")
     before, trained = given.searches(folder) / "seed_1", epochs_of(tmp_path)
     (before / "journal").unlink()  # as its own error says one may
-    (before / "results.jsonl").write_text('{"trial": 99, "rung": 0, "score": 1.0}\n')
+    (before / "results.jsonl").write_text('{"trial": 0, "rung": 0, "score": 1.0}\n')
     tune(given, [1], folder, tmp_path / "truth")
     # Nothing went on from before.
     assert epochs_of(tmp_path) == {epoch: 2 * count for epoch, count in trained.items()}
-    assert read_table(folder / "trials.parquet", TRIALS)["trial"].max() < 99
+    assert read_table(folder / "trials.parquet", TRIALS)["score"].max() < 1
+    assert not list(before.glob("results*"))
 
 
-def test_half_a_line_is_no_result(tmp_path: Path) -> None:
-    path = tmp_path / "results.jsonl"
-    path.write_text('{"trial": 0, "rung": 0, "score": 1.0}\n{"trial": 1, "ru')
-    assert [row["trial"] for row in Results(path).rows()] == [0]
+class PowerLoss(BaseException):
+    """The machine is gone: nothing is written any more."""
+
+
+def lose_power(monkeypatch: pytest.MonkeyPatch, at: int, part: float) -> list[int]:
+    """Have a part of the journal's write `at` in its file, and nothing after it; count them."""
+    whole, writes = JournalFileBackend.append_logs, [0]
+
+    def append(self: JournalFileBackend, logs: list[dict[str, Any]]) -> None:
+        writes[0] += 1
+        path = Path(self._file_path)
+        before = path.stat().st_size
+        if writes[0] <= at:
+            whole(self, logs)
+        if writes[0] >= at:
+            if writes[0] == at:
+                os.truncate(path, before + int(part * (path.stat().st_size - before)))
+            raise PowerLoss
+
+    monkeypatch.setattr(JournalFileBackend, "append_logs", append)
+    return writes
+
+
+def found(folder: Path) -> tuple[list[dict[str, Any]], str]:
+    table = read_table(folder / "trials.parquet", TRIALS)
+    said = table[["trial", "rung", "epochs", "configuration", "score", "failure"]]
+    best = (folder / "best.yaml").read_text().splitlines()
+    return said.to_dict("records"), "\n".join(line for line in best if "training_" not in line)
+
+
+@pytest.mark.parametrize("part", [0.5, 1.0])
+def test_a_loss_of_power_at_any_write_of_the_journal_loses_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: float
+) -> None:
+    """A score and its row are one record: the best is the same wherever the power was lost."""
+    tuned = replace(program(tmp_path), tuning=replace(TUNING, epochs=EpochRange(1, 2)))
+    given = request(tmp_path, workload=tuned)
+    with monkeypatch.context() as counting:
+        writes = lose_power(counting, at=1000, part=1.0)
+        tune(given, [1], tmp_path / "whole", tmp_path / "truth")
+    expected = found(tmp_path / "whole")
+    scores = [row["score"] for row in expected[0] if row["epochs"] == 2]
+    assert len(set(scores)) == len(scores) > 1
+    for at in range(1, writes[0] + 1):
+        folder = tmp_path / f"lost_{at}"
+        with monkeypatch.context() as losing:
+            lose_power(losing, at, part)
+            with pytest.raises(PowerLoss):
+                tune(given, [1], folder, tmp_path / "truth")
+        tune(given, [1], folder, tmp_path / "truth")
+        assert found(folder) == expected, f"write {at} of {writes[0]}"
+
+
+def as_before(folder: Path) -> Path:
+    """Make a search one of version 0.1: with rows in a file, a line each, and none in the journal.
+
+    Return that file.
+    """
+    rows = [json.dumps(row) for row in found_in(folder)]
+    (folder / "results.jsonl").write_text("".join(f"\n{row}\n" for row in rows) + '{"trial": 0')
+    journal, lines = folder / "journal", list[str]()
+    for line in journal.read_text().splitlines():
+        record = json.loads(line)
+        attributes = record.get("user_attr", {})
+        if "told" in attributes:
+            attributes["told"] = [one[:3] for one in attributes["told"]]
+        if "failure" in attributes:
+            attributes["failure"] = attributes["failure"][2]
+        lines.append(json.dumps(record, separators=(",", ":")) + "\n")
+    journal.write_text("".join(lines))
+    return folder / "results.jsonl"
+
+
+def test_rows_of_the_version_before_are_read_and_a_lost_one_is_told(tmp_path: Path) -> None:
+    space = tuning(epochs={"least": 1, "most": 4}, training={"width": choices(13, 30, 50)})
+    given = request(tmp_path, workload=replace(program(tmp_path), tuning=space))
+    folder = tmp_path / "results"
+    tune(given, [1], folder, tmp_path / "truth")
+    before = (folder / "trials.parquet").read_bytes()
+    assert "unlucky" in "".join(read_table(folder / "trials.parquet", TRIALS)["failure"])
+    old = as_before(given.searches(folder) / "seed_1")
+    tune(given, [1], folder, tmp_path / "truth", lambda *_: pytest.fail("ran again"))
+    assert (folder / "trials.parquet").read_bytes() == before
+    lines = old.read_text().splitlines()
+    best = max((line for line in lines if '"score": 0.5' in line), key=len)
+    trial = json.loads(best)["trial"]
+    old.write_text("\n".join(line for line in lines if line != best))
+    with pytest.raises(TrimtabError, match=f"what trial {trial} came to on .* was lost"):
+        tune(given, [1], folder, tmp_path / "truth")
 
 
 def test_nothing_to_tune(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
     told = TrialLines([objective for _, objective, _ in folds], rungs)
     before = 0
     for fold, (_, _, searched) in enumerate(folds, start=1):
-        for row in stage.Results(searched / "results.jsonl").rows():
+        for row in stage.found_in(searched):
             told.add(fold, row["trial"], row["epochs"], row["data_fraction"], row["score"])
             before += 1
     if before:

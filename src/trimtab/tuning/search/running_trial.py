@@ -92,6 +92,7 @@ def result_of(
     energy_source: EnergySource,
     ended_s: float,
     best: Settings,
+    inference_tuning: tuple[float, float] | None,
 ) -> RungResult:
     """Return what a trial came to, whose companion says `beside`.
 
@@ -126,5 +127,6 @@ def result_of(
         not_set={name: why for name, why in one.not_set.items() if name in best},
         steering=one.steering.report,
         by_epoch=one.by_epoch,
+        inference_tuning=inference_tuning,
         **vars(one.taken),
     )

@@ -18,6 +18,7 @@ from trimtab.errors import TrimtabError
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.machine import machine_meters
 from trimtab.tuning.plan import Plan, RungResult, row_of
+from trimtab.tuning.results import row_of_result
 from trimtab.tuning.score import Metrics
 from trimtab.tuning.search.clock import KEPT_EVERY_S, SearchClock
 from trimtab.tuning.search.cpu_lease import CpuLease
@@ -50,14 +51,14 @@ class Search:
 
     Trials keep their checkpoints in `folder`, where machines that share the study also have their
     claims, unless there are other `locks`. `on_result` hears of every trial on every rung that was
-    trained here when it is judged, and `companion` adds to their metrics: while it has something to
-    do, the next CPUs that are free are its own. Earlier processes have searched for `began_s` at
-    least.
+    trained here when its score and its row are in the journal, and `companion` adds to their
+    metrics: while it has something to do, the next CPUs that are free are its own. Earlier
+    processes have searched for `began_s` at least.
 
     A trial is judged when its last epoch has ended: its checkpoint is there, and nothing that its
     program does on its way out changes the result. While that ends its CPUs are others'; its memory
-    and GPUs are not. `on_ended` hears of the same result with what all of the program took. One
-    that reports by marks goes on to its own end, and is judged then.
+    and GPUs are not. `on_ended` hears of the same result with what all of the program took, which
+    the row has then, too. One that reports by marks goes on to its own end, and is judged then.
     """
 
     def __init__(
@@ -261,18 +262,21 @@ class Search:
     def _judge(self, one: RunningTrial, ended: TrialEnded, beside: Metrics) -> None:
         best = one.steering.best(self._pool.machine)
         source = self._meters.meters.source
-        one.result = result_of(self._plan, one, ended, beside, source, self._clock.now_s(), best)
+        now_s, taken = self._clock.now_s(), self._companion.taken()
+        one.result = result_of(self._plan, one, ended, beside, source, now_s, best, taken)
+        # What is told is not run again.
+        self._work.tell(one.trial, one.budget, one.result.result, row_of_result(one.result))
         self._on_result(one.result)
-        # Last: what is told is not run again.
-        self._work.tell(one.trial, one.budget, one.result.result)
         self._look_at = 0.0
         self._tell_end(one)
 
     def _tell_end(self, one: RunningTrial) -> None:
         """Tell of a trial that was judged, and whose program has ended; others may have it now."""
         if one.result is not None and one.has_ended:
+            result = replace(one.result, **vars(one.taken))
+            self._work.amend(one.trial, one.budget, row_of_result(result))
             self._work.leave(one.trial)
-            self._on_ended(replace(one.result, **vars(one.taken)))
+            self._on_ended(result)
 
     def _outlook(self, trial: int, *, starts: bool = False) -> ResourceView:
         # Of what waits each machine is going to have its part.

@@ -33,6 +33,9 @@ class SideTask(Protocol):
     def dropped(self, trial: int) -> None:
         """Hear that a trial has failed: its metrics are not going to be asked for."""
 
+    def taken(self) -> tuple[float, float] | None:
+        """Return the seconds and joules of its work since this was asked last; None for no work."""
+
     def metrics(self, trial: int) -> Mapping[str, float] | Failure:
         """Return what a trial is judged by, beside what its training gave; it may wait for that.
 
@@ -57,6 +60,9 @@ class NoSideTask:
 
     def dropped(self, trial: int) -> None:
         """Nothing goes on beside."""
+
+    def taken(self) -> None:
+        """Nothing was done."""
 
     def metrics(self, trial: int) -> Mapping[str, float] | Failure:
         """As every companion's."""

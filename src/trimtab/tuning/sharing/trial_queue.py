@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import HyperBand, RecordedJob, RungJob
-from trimtab.tuning.journal import TrialRecord
+from trimtab.tuning.journal import Row, TrialRecord
 from trimtab.tuning.plan import Plan
 from trimtab.tuning.score import Failure
 from trimtab.tuning.sharing.claims import Claims
@@ -94,17 +94,26 @@ class TrialQueue:
             self._claims.give_back(trial)
             self._look()
 
-    def tell(self, trial: int, budget: Budget, result: float | Failure) -> None:
-        """Say what a claimed trial came to: it is not run again on this rung."""
+    def tell(
+        self, trial: int, budget: Budget, result: float | Failure, row: Row | None = None
+    ) -> None:
+        """Say what a claimed trial came to, with its `row`: it is not run again on this rung."""
         with self._study.lock():
-            self._study.tell(trial, budget, result)
+            self._study.tell(trial, budget, result, row)
             self._look()
 
+    def amend(self, trial: int, budget: Budget, row: Row) -> None:
+        """Replace the row of a claimed trial, whose program has ended since it was told."""
+        self._study.amend(trial, budget, row)
+
     def close(self) -> None:
-        """Say that all that has a score is done; only where `is_done`."""
+        """Say that all that has a score is done; only where `is_done`.
+
+        What another worker has is left to it: its program may still end.
+        """
         with self._study.lock():
             for told in self._study.trials():
-                if told.is_running and told.scores:
+                if told.is_running and told.scores and not self._claims.is_taken(told.number):
                     self._study.close(told.number)
 
     def _look(self) -> list[TrialRecord]:
