@@ -1,25 +1,22 @@
-"""The YAML files of `conf/` and the overrides, laid over one another by Hydra.
+"""The YAML files of `conf/` and the overrides, laid over one another by Hydra's rules.
 
 Hydra's own `compose` reads and merges its own configuration of runs and logs each time, which
-takes several times as long as ours. So its loader is used here without that: the part of it that
-reads the defaults lists and merges the files.
+takes several times as long as ours. So Hydra resolves the lists of defaults here, and OmegaConf
+merges the files in that order.
 """
 
-import copy
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.config_search_path_impl import ConfigSearchPathImpl
-from hydra._internal.defaults_list import create_defaults_list
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
-from hydra.core.plugins import Plugins
+from hydra.core.override_parser.types import Override, ValueType
+from hydra.errors import ConfigCompositionException
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, flag_override
+from omegaconf.errors import OmegaConfBaseException
 
 from trimtab.config.fields import MistakeError
 from trimtab.config.limits import check_values
@@ -59,23 +56,16 @@ class ConfigLayers:
         self.merged: list[ConfigLayer] = []
         self.choices: dict[str, str] = {}
         self._tree = OmegaConf.create()
-        Plugins.instance()  # registers the kinds of sources, files among them
-        path = ConfigSearchPathImpl()
-        for folder in self.folders:
-            path.append("main" if folder == conf else "shipped", f"file://{folder.resolve()}")
-        path.append("schema", "structured://")
-        self._loader = _LayerLoader(path)
-        self._files = Repository(self._loader.repository, self.file)
+        self._files = Repository(self.folders)
+        self._loader = self._files.loader()
 
     def file(self, name: str) -> Path:
         """Return the file of `name`, such as `policy/fcfs`, or where it could be in `conf`."""
-        paths = [folder / f"{name}.yaml" for folder in self.folders]
-        return next((path for path in paths if path.is_file()), paths[0])
+        return self._files.file(name)
 
     def options_of(self, group: str) -> list[str]:
         """Return the names that a group has in any of the folders, sorted."""
-        files = [file for folder in self.folders for file in (folder / group).glob("*.yaml")]
-        return sorted({file.stem for file in files})
+        return self._files.options_of(group)
 
     def whole(self) -> dict[str, Any]:
         """Return what `config.yaml`, the chosen files and the overrides add up to."""
@@ -99,32 +89,42 @@ class ConfigLayers:
                 self._tree[group] = chosen
 
     def _composed(self, overrides: list[str], group: str | None) -> DictConfig:
-        parsed = OverridesParser.create().parse_overrides(overrides)
-        self._loader.validate_sweep_overrides_legal(parsed, RunMode.RUN, from_shell=False)
-        resolved = create_defaults_list(
-            self._files, "config", parsed, prepend_hydra=False, skip_missing=False
-        )
+        for override in OverridesParser.create().parse_overrides(overrides):
+            _check_is_no_sweep(override)
+        resolved = self._loader.compute_defaults_list("config", overrides, RunMode.RUN)
         self.choices = dict(resolved.overrides.known_choices)
         defaults = [
             default
             for default in resolved.defaults
-            if group is None or not default.package or default.package.split(".")[0] == group
+            if (group is None or not default.package or default.package.split(".")[0] == group)
+            and not str(default.config_path).startswith("hydra/")
         ]
         self.merged = [
             ConfigLayer(self.file(str(default.config_path)), tuple(steps_of(default.package or "")))
             for default in defaults
         ]
-        tree: DictConfig = self._loader._compose_config_from_defaults_list(defaults, self._files)
+        tree = self._merged(defaults)
         for override in resolved.config_overrides:
             if group is None or steps_of(override.key_or_group)[0] == group:
                 _apply(override, tree)
         return tree
 
-
-class _LayerLoader(ConfigLoaderImpl):  # type: ignore[misc]
-    def _load_single_config(self, default: Any, repo: Any) -> Any:
-        # Hydra merges into what it is given here, and the file is to be used again.
-        return copy.deepcopy(super()._load_single_config(default, repo))
+    def _merged(self, defaults: Sequence[Any]) -> DictConfig:
+        tree = OmegaConf.create()
+        with flag_override(tree, "no_deepcopy_set_nodes", True):
+            for default in defaults:
+                content = self._files.content(default.config_path)
+                if default.package:
+                    inner, content = content, OmegaConf.create()
+                    OmegaConf.update(content, default.package, inner, merge=False)
+                try:
+                    tree.merge_with(content)
+                except OmegaConfBaseException as error:
+                    raise ConfigCompositionException(
+                        f"In '{default.config_path}': {type(error).__name__} raised while composing"
+                        f" config:\n{error}"
+                    ) from error
+        return tree
 
 
 def _plain(tree: DictConfig) -> dict[str, Any]:
@@ -134,8 +134,18 @@ def _plain(tree: DictConfig) -> dict[str, Any]:
 
 def _apply(override: Override, tree: DictConfig) -> None:
     """Apply one `key=value`; a key that no file gives is there if the classes know it."""
-    if override.is_add() or override.is_force_add() or override.is_delete() or override.package:
-        ConfigLoaderImpl._apply_overrides_to_config([override], tree)
+    if override.package is not None:
+        raise ConfigCompositionException(
+            f"Override {override.input_line} looks like a config group override, but config group"
+            f" '{override.key_or_group}' does not exist."
+        )
+    if override.is_add() or override.is_force_add() or override.is_delete():
+        try:
+            _add_or_delete(override, tree)
+        except OmegaConfBaseException as error:
+            raise ConfigCompositionException(
+                f"Error merging override {override.input_line}"
+            ) from error
         return
     key, kind = override.key_or_group, RootConfig
     steps = steps_of(key)
@@ -150,3 +160,46 @@ def _apply(override: Override, tree: DictConfig) -> None:
             raise MistakeError(key, f"not there; {hint}add it with +{key}=VALUE")
         kind = kind_at(kind, [step])
     OmegaConf.update(tree, key, override.value(), merge=True, force_add=True)
+
+
+def _add_or_delete(override: Override, tree: DictConfig) -> None:
+    """Apply one `+key=value`, `++key=value` or `~key`, as Hydra does."""
+    key, value = override.key_or_group, override.value()
+    if override.is_force_add():
+        OmegaConf.update(tree, key, value, merge=True, force_add=True)
+        return
+    there = OmegaConf.select(tree, key, throw_on_missing=False)
+    if override.is_add():
+        if there is not None and not isinstance(value, dict | list):
+            raise ConfigCompositionException(
+                f"Could not append to config. An item is already at '{key}'.\n"
+                f"Either remove + prefix: '{override.input_line[1:]}'\n"
+                f"Or add a second + to add or override '{key}': '+{override.input_line}'\n"
+            )
+        OmegaConf.update(tree, key, value, merge=True, force_add=True)
+        return
+    if there is None:
+        raise ConfigCompositionException(f"Could not delete from config. '{key}' does not exist.")
+    if value is not None and value != there:
+        raise ConfigCompositionException(
+            f"Could not delete from config. The value of '{key}' is {there} and not {value}."
+        )
+    holder, _, name = key.rpartition(".")
+    node = OmegaConf.select(tree, holder) if holder else tree
+    del node[name]
+
+
+def _check_is_no_sweep(override: Override) -> None:
+    """Raise as Hydra does for an override that stands for several."""
+    if not override.is_sweep_override():
+        return
+    if override.value_type == ValueType.SIMPLE_CHOICE_SWEEP:
+        raise ConfigCompositionException(
+            f"Ambiguous value for argument '{override.input_line}'\n"
+            "1. To use it as a list, use key=[value1,value2]\n"
+            "2. To use it as string, quote the value: key='value1,value2'\n"
+            "3. To sweep over it, add --multirun to your command line"
+        )
+    raise ConfigCompositionException(
+        f"Sweep parameters '{override.input_line}' requires --multirun"
+    )

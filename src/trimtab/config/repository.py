@@ -1,19 +1,31 @@
-"""The files of `conf/`, as Hydra's loader asks for them.
+"""The files of `conf/`, as Hydra asks for them: a source of configurations (ConfigSource).
 
 Hydra and OmegaConf were written for files that their owner means well: what they do not expect
 ends in an assertion, or in an error that names no file. So a file's layout is looked at first.
 """
 
+import copy
+import itertools
 import re
 import reprlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 import yaml
-from hydra._internal.config_repository import CachingConfigRepository
+from hydra import initialize_config_dir
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.object_type import ObjectType
+from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
+from hydra.plugins.config_source import ConfigResult, ConfigSource
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import GrammarParseError, OmegaConfBaseException
 
 from trimtab.config.fields import MistakeError
@@ -22,35 +34,133 @@ from trimtab.config.limits import UnreadableFileError, yaml_values
 ESCAPED = "write \\${ for a dollar sign and a brace"
 # What the libraries raise for a mistake of the user's.
 MISTAKES = (HydraException, OmegaConfBaseException, yaml.YAMLError, UnreadableFileError)
+_HEADER_CHARS = 512  # of a file may be its header
 _HEADER = re.compile(r"#\s*@")
 _PACKAGE = re.compile(r"#\s*@package\s+\w+(\.\w+)*")
 _DEFAULT_NAME = re.compile(r"[-\w/.@ ${}:]{0,100}\w[-\w/.@ ${}:]{0,100}")
 _DEFAULT = "expected NAME or GROUP: NAME"
 
 
-class Repository(CachingConfigRepository):  # type: ignore[misc]
-    """The files of a configuration, each read and checked once; `file` says where one lies.
+@dataclass(frozen=True)
+class _File:
+    content: DictConfig  # without its list of defaults
+    defaults: dict[str, Any]  # that list, under its key, if there is one
+    head: str
+
+
+class Repository:
+    """The files of a configuration in `folders`, earlier ones first, each read and checked once.
 
     Raises one of MISTAKES for a file that is none of a configuration.
     """
 
-    def __init__(self, delegate: Any, file: Callable[[str], Path]) -> None:
-        super().__init__(delegate)
-        self._file = file
-        self._checked: set[Path] = set()
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = folders
+        self._read: dict[Path, _File] = {}
+        self._number = str(next(_NUMBERS))
+        _OPEN[self._number] = self
 
-    def load_config(self, config_path: str) -> Any:
-        """Return Hydra's result for the file `config_path`, which has no suffix."""
-        path = self._file(config_path)
-        if path not in self._checked and path.exists():
+    def loader(self) -> ConfigLoader:
+        """Return Hydra's loader of these files, without Hydra's configuration of its own."""
+        Plugins.instance().register(_Source)
+        Plugins.instance().register(_SearchPath)
+        _SearchPath.first = f"{_Source.scheme()}://{self._number}"
+        try:
+            folder = str(self._folders[0].resolve())
+            with initialize_config_dir(folder, version_base=None):
+                return GlobalHydra.instance().config_loader()
+        finally:
+            _SearchPath.first = None
+            for resolver in ("hydra", "now", "python_version"):  # none of ours
+                OmegaConf.clear_resolver(resolver)
+
+    def file(self, name: str) -> Path:
+        """Return the file of `name`, such as `policy/fcfs`, or where it could be in the first."""
+        paths = [folder / f"{name.removesuffix('.yaml')}.yaml" for folder in self._folders]
+        return next((path for path in paths if path.is_file()), paths[0])
+
+    def is_group(self, name: str) -> bool:
+        """Whether a folder has files of a group."""
+        return any((folder / name).is_dir() for folder in self._folders)
+
+    def options_of(self, group: str) -> list[str]:
+        """Return the names that a group has in any of the folders, sorted."""
+        files = [file for folder in self._folders for file in (folder / group).glob("*.yaml")]
+        return sorted({file.stem for file in files})
+
+    def content(self, name: str) -> DictConfig:
+        """Return what a file says, without its list of defaults; it may be changed."""
+        return copy.deepcopy(self._whole(name).content)
+
+    def defaults(self, name: str) -> tuple[DictConfig, str]:
+        """Return the list of defaults of a file, under its key, if there is one, and its head."""
+        file = self._whole(name)
+        return OmegaConf.create(file.defaults), file.head
+
+    def _whole(self, name: str) -> _File:
+        path = self.file(name)
+        if path not in self._read:
             check_layout(path)
-            self._checked.add(path)
-        with no_surprise(path):
-            try:
-                return super().load_config(config_path)
-            except GrammarParseError as error:
-                problem = f"{error.full_key}: {str(error).splitlines()[0]}; {ESCAPED}"
-                raise UnreadableFileError(f"{path}: {problem}") from None
+            with no_surprise(path):
+                try:
+                    content: Any = OmegaConf.create(OmegaConf.load(path))
+                except GrammarParseError as error:
+                    problem = f"{error.full_key}: {str(error).splitlines()[0]}; {ESCAPED}"
+                    raise UnreadableFileError(f"{path}: {problem}") from None
+                only = OmegaConf.masked_copy(content, ["defaults"])
+                defaults: Any = OmegaConf.to_container(only, resolve=False)
+                content.pop("defaults", None)
+                head = path.read_text()[:_HEADER_CHARS]
+                self._read[path] = _File(content, defaults, head)
+        return self._read[path]
+
+
+_NUMBERS = itertools.count()
+_OPEN: WeakValueDictionary[str, Repository] = WeakValueDictionary()  # by number
+_OF_HYDRA = "hydra/config"  # what Hydra reads of itself, of which nothing is used
+
+
+class _Source(ConfigSource):  # type: ignore[misc]
+    """What Hydra resolves lists of defaults by: these lists, and the headers, of each file."""
+
+    @property
+    def _files(self) -> Repository:
+        return _OPEN[self.path]  # not held: Hydra copies its sources for each composition
+
+    @staticmethod
+    def scheme() -> str:
+        return "trimtab"
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        if config_path == _OF_HYDRA:
+            header, defaults = {"package": None}, OmegaConf.create()
+        else:
+            defaults, head = self._files.defaults(config_path)
+            header = self._get_header_dict(head)
+        return ConfigResult(self.provider, self.full_path(), defaults, header)
+
+    def is_group(self, config_path: str) -> bool:
+        return self._files.is_group(config_path)
+
+    def is_config(self, config_path: str) -> bool:
+        return config_path == _OF_HYDRA or self._files.file(config_path).is_file()
+
+    def available(self) -> bool:
+        return True
+
+    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
+        wants_groups = results_filter == ObjectType.GROUP
+        return [] if wants_groups else self._files.options_of(config_path)
+
+
+class _SearchPath(SearchPathPlugin):  # type: ignore[misc]
+    """Has Hydra look into the source that is `first` before all others."""
+
+    first: ClassVar[str | None] = None
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        if self.first is not None:
+            search_path.prepend("trimtab", self.first)
 
 
 @contextmanager
