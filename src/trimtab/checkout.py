@@ -4,13 +4,14 @@ What Snakemake leaves in `.snakemake/locks` when it is killed would have to be r
 lock that ends with its holder (trimtab.locks) says for certain that no other Snakemake lives.
 """
 
+import logging
 import os
 import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,24 +35,39 @@ def run_alone(workflow: Any) -> None:
     end by SIGTERM or SIGINT its jobs on this machine are ended. A job's own Snakemake, on a
     cluster, and one that only looks, as `snakemake -n`, are left as they are.
     """
-    execute = workflow.execute
+    from snakemake.logging import logger
 
-    def execute_alone(executor_plugin: Any, *arguments: Any, **named: Any) -> Any:
-        if not workflow.is_main_process or executor_plugin.common_settings.dryrun_exec:
-            return execute(executor_plugin, *arguments, **named)
+    if workflow.is_main_process and not workflow.output_settings.dryrun:
+        logger.addFilter(_Alone(workflow))
+
+
+class _Alone(logging.Filter):
+    """Has the workflow alone in its directory from the event on that it has started, to its end.
+
+    Snakemake tells it before it locks its directory and looks at files. An error ends it.
+    """
+
+    def __init__(self, workflow: Any) -> None:
+        super().__init__()
+        self._workflow, self._alone = workflow, ExitStack()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        from snakemake_interface_logger_plugins.common import LogEvent
+
+        if getattr(record, "event", None) == LogEvent.WORKFLOW_STARTED:
+            self._begin()
+        return True
+
+    def _begin(self) -> None:
+        from snakemake.exceptions import WorkflowError
+
         try:
-            with _alone_in(Path.cwd()):
-                shutil.rmtree(Path(_SNAKEMAKE, "locks"), ignore_errors=True)
-                _remove_all_partial(Path(_RESULTS))
-                if executor_plugin.common_settings.local_exec:
-                    _end_jobs_with(os.getpid())
-                return execute(executor_plugin, *arguments, **named)
+            self._alone.enter_context(_alone_in(Path.cwd()))
         except UserError as error:
-            from snakemake.exceptions import WorkflowError
-
             raise WorkflowError(str(error)) from None
-
-    workflow.execute = execute_alone
+        shutil.rmtree(Path(_SNAKEMAKE, "locks"), ignore_errors=True)
+        _remove_all_partial(Path(_RESULTS))
+        _end_jobs_with(os.getpid(), lambda: self._workflow.local_exec)
 
 
 @contextmanager
@@ -81,8 +97,11 @@ def _remove_all_partial(results: Path) -> None:
         remove_partial(Path(folder))
 
 
-def _end_jobs_with(snakemake: int) -> None:
-    """End the jobs' shells once a signal has come, which Snakemake itself waits for to the end."""
+def _end_jobs_with(snakemake: int, are_here: Callable[[], bool]) -> None:
+    """End the jobs' shells, where they `are_here`, once a signal has come.
+
+    Snakemake itself waits for them to the end.
+    """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -90,7 +109,7 @@ def _end_jobs_with(snakemake: int) -> None:
     def end() -> None:
         while os.read(reader, 1)[0] not in _ENDING:
             continue
-        while True:  # a job may be starting just now
+        while are_here():  # a job may be starting just now
             for shell in children_of(snakemake):
                 with suppress(ProcessLookupError):
                     os.kill(shell, signal.SIGTERM)

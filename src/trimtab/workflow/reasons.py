@@ -19,9 +19,7 @@ def explain_reasons(workflow: Any, sources: set[str]) -> None:
     `sources` are the paths, as Snakemake has them, that are told by their number alone.
     """
     from snakemake.logging import logger
-    from snakemake.persistence import ParamsChange
 
-    ParamsChange.__str__ = lambda change: changes_of(change.only_old, change.only_new)
     logger.addFilter(_Told(workflow, sources))
 
 
@@ -106,8 +104,12 @@ class _Told(logging.Filter):
         return True
 
     def _edited(self, told: Any) -> str:
-        """The reason, with the files of an environment in the place of the file that lists them."""
+        """The reason with the keys that were changed, in place of the configurations; and with the
+        files of an environment, in place of the file that lists them."""
         reason = str(told.reason)
+        for job in self._jobs(told):
+            if change := self._workflow.dag.reason(job).params_changed:
+                reason = reason.replace(str(change), changes_of(change.only_old, change.only_new))
         for path in told.input:
             if path.startswith(f"{CHANGED}/") and path in reason:
                 changed = read_json(Path(path)).items()
@@ -116,14 +118,18 @@ class _Told(logging.Filter):
         return "; ".join(map(_shortened, reason.split("; ")))
 
     def _other_inputs(self, told: Any) -> Iterator[str]:
-        records = (self._workflow.persistence.metadata(path) for path in self._outputs(told))
+        outputs = (path for job in self._jobs(told) for path in job.output)
+        records = map(self._workflow.persistence.metadata, outputs)
         before = {path for record in records if record for path in record.input or []}
         now = set(told.input)
         yield from (f"{path} is new" for path in sorted(now - before))
         yield from (f"{path} is gone" for path in sorted(before - now))
 
-    def _outputs(self, told: Any) -> list[Any]:
-        for job in self._workflow.dag.jobs:
-            if job.rule.name == told.rule_name and self._workflow.dag.jobid(job) == told.jobid:
-                return list(job.output)
-        return []
+    def _jobs(self, told: Any) -> list[Any]:
+        """The job that is told of."""
+        dag = self._workflow.dag
+        return [
+            job
+            for job in dag.jobs
+            if job.rule.name == told.rule_name and dag.jobid(job) == told.jobid
+        ]
