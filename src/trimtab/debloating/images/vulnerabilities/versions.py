@@ -35,7 +35,8 @@ def _debian(version: str) -> Any:
     if found is None:
         raise ValueError(f"{version!r}: no version of a Debian package")
     epoch, upstream, revision = found.groups()
-    return int(epoch or 0), _by_turns(upstream), _by_turns(revision or "")
+    # No revision is as the revision 0.
+    return int(epoch or 0), _by_turns(upstream), _by_turns(revision or "0")
 
 
 def _by_turns(text: str) -> list[tuple[tuple[int, ...], int]]:
