@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.cli.workspace import reconstruct
 from trimtab.config.groups.debloat import Mode
+from trimtab.debloating.libraries.reconstruct import reconstruct
 
 TRIMTAB = Path(sys.executable).parent / "trimtab"
 # Pairs that joined alike, bytes that are no UTF-8, and what shells, lines and options trip over.

@@ -3,26 +3,17 @@
 import os
 import re
 import shutil
-import stat
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trimtab.binaries.elf.reader import read_loaded
-from trimtab.binaries.gpu.fatbin import find_gpu_code
-from trimtab.binaries.gpu.wrappers import registered_regions
-from trimtab.binaries.rewriting.compact import rewrite
-from trimtab.binaries.rewriting.initializers import stop_patches
-from trimtab.binaries.rewriting.program_headers import unmap_headers
-from trimtab.binaries.rewriting.read_back import read_back
-from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.cli.claimed import claim
 from trimtab.cli.documents import TracedProgram
 from trimtab.cli.program_options import NAME, ProgramOptions
 from trimtab.cli.unfinished import changing, check_finished
 from trimtab.config.fields import MistakeError
-from trimtab.config.groups.debloat import Debloat, Mode
+from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.held_out import HeldOut
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.root import Settle
@@ -34,16 +25,14 @@ from trimtab.debloating.kept_libraries import left_alone
 from trimtab.debloating.libraries.profiled import untraced_libraries
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
 from trimtab.debloating.slimming import OnProgress, locate_in
-from trimtab.debloating.span_document import spans_of
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment
-from trimtab.errors import TrimtabError, UserError
-from trimtab.files import open_regular, remove_tree, sha256_of
+from trimtab.errors import UserError
+from trimtab.files import open_regular, remove_tree
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.original import as_it_runs
 from trimtab.progress import tell
-from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.misses.settling import Settling
 from trimtab.records.usage import Usage
 
@@ -263,51 +252,3 @@ def verify(folder: Path, repeats: int, held_out: Sequence[Sequence[str]] = ()) -
         folder,
     )  # fmt: skip
     return folder / "verify.json"
-
-
-def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
-    """Rebuild the library of `span_path` in `output_dir` and return its path there.
-
-    Raises UserError when the spans are no spans, or the library is not the one they are about.
-    """
-    try:
-        document = LibrarySpans.read(span_path)
-    except TrimtabError as error:
-        raise UserError(str(error)) from None  # the file is one that was given
-    library, spans = Path(document.library), spans_of(document)
-    elf, _ = read_loaded(library)
-    known_as = (spans.build_id, spans.size_bytes, document.sha256)
-    if (elf.build_id, elf.size_bytes, sha256_of(library)) != known_as:
-        raise UserError(f"{span_path}: {library} is not the library that these spans are about")
-    destination = output_dir / library.name
-    if destination.resolve() == library.resolve():
-        raise UserError(f"{output_dir}: holds the original {library.name}; choose another folder")
-    patches: tuple[Patch, ...] = ()
-    if document.gpu_code is not None:
-        if document.gpu_code.pruned_elements:
-            raise UserError(
-                f"{span_path}: unused kernels were pruned within modules, which spans do not hold;"
-                f" {library.name} without them is in env/"
-            )
-        listed = {offset for offset, _ in document.gpu_code.placed} | document.gpu_code.kept
-        code = find_gpu_code(elf)
-        registered = registered_regions(elf, code)
-        patches = rewrite_regions(elf.data, code, listed, registered=registered).patches
-    if not document.started:
-        patches = stop_patches(elf)
-    with elf.staying_whole():
-        rewrite(
-            elf,
-            spans,
-            mode,  # type: ignore[arg-type]  # an option of the same words
-            destination,
-            document.minimum_hole_bytes,
-            patches=patches,
-        )
-    if mode == Mode.COMPACT and spans.removed_bytes:
-        permissions = destination.stat().st_mode
-        destination.chmod(permissions | stat.S_IWUSR)  # the original may be read-only
-        unmap_headers(destination)
-        destination.chmod(permissions)
-    read_back(destination, elf, spans, patches)
-    return destination

@@ -12,6 +12,7 @@ from trimtab.cli.output.console import speaker
 from trimtab.cli.output.progress_lines import LIBRARIES
 from trimtab.cli.steps import COMMAND_LINE, WORKSPACE, WorkspaceOption
 from trimtab.config.groups.debloat import Debloat, Gpu, Mode, StartUpOnly, Symbols
+from trimtab.debloating.libraries.reconstruct import reconstruct as rebuild
 from trimtab.evaluation.outcome.document import mb
 from trimtab.records.library_spans import LibrarySpans
 
@@ -54,7 +55,7 @@ def reconstruct(
     mode: ModeOption = Mode.ZERO,
 ) -> None:
     """Rebuild one library from its spans; the original is only read."""
-    library = workspace.reconstruct(span_path, output_dir, mode)
+    library = rebuild(span_path, output_dir, mode)
     speaker.path(library)
     before, after = LibrarySpans.read(span_path).size_bytes, library.stat()
     speaker.notes.print(f"{mb(before)} MB before, {mb(after.st_blocks * 512)} MB on disk now")
