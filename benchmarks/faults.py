@@ -137,16 +137,18 @@ class Campaign:
         out = "trimtab_workspace/out"
         span = ["--span-path", "trimtab_workspace/spans/lib__libf.so.json"]
         self.verbs = {
-            "trace": Verb(["trace", *program, *command], "nothing", traced),
+            "trace": Verb(["advanced", "trace", *program, *command], "nothing", traced),
             "debloat": Verb(
                 ["debloat", "--settle=1", *program, *command], "traced", environment_of
             ),
             "debloat again": Verb(
                 ["debloat", "--settle=1", "--fallback=packed", "--share=copy", *program, *command],
                 "slim", environment_of),
-            "learn": Verb(["learn", "--repeats=1"], "slim", environment_of, more=True),
+            "learn": Verb(["advanced", "learn", "--repeats=1"], "slim", environment_of, more=True),
             "verify": Verb(["verify", "--repeats=1"], "slim", verified),
-            "reconstruct": Verb(["reconstruct", *span, "--output-dir", out], "slim", out_of),
+            "reconstruct": Verb(
+                ["advanced", "reconstruct", *span, "--output-dir", out], "slim", out_of
+            ),
         }  # fmt: skip
         (folder / "states/nothing").mkdir(parents=True)
         for verb, state in (("trace", "traced"), ("debloat", "slim")):

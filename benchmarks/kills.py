@@ -158,8 +158,8 @@ def main() -> None:
         "--settle", "1", "--output", output, "--", python, str(program), "--output", output,
     ]  # fmt: skip
     verify, learn = (
-        [str(BIN / "trimtab"), verb, "--workspace", str(workspace), "--repeats", "1"]
-        for verb in ("verify", "learn")
+        [str(BIN / "trimtab"), *verb, "--workspace", str(workspace), "--repeats", "1"]
+        for verb in (["verify"], ["advanced", "learn"])
     )
 
     def slim() -> list[str]:
@@ -179,7 +179,7 @@ def main() -> None:
         shutil.rmtree(workspace)
         kill_in("trimtab debloat", debloat, folder, debloated, slim)
         kill_in("trimtab verify", verify, folder, verified, slim)
-        kill_in("trimtab learn", learn, folder, verified, slim)
+        kill_in("trimtab advanced learn", learn, folder, verified, slim)
         for rule in [] if arguments.verbs_only else ANYWHERE:
             unmake(rule)
             kill_in(f"snakemake: {rule}", snakemake, project.folder, made, experiment)

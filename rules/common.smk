@@ -7,7 +7,7 @@ from trimtab.workflow.configured import configured
 
 
 def learned(wildcards):
-    """What `trimtab learn` found in the environment of a target, where it did."""
+    """What `trimtab advanced learn` found in the environment of a target, where it did."""
     path = f"results/debloat/{wildcards.target}/{wildcards.hardware}/learned.json"
     return [path] if Path(path).exists() else []
 

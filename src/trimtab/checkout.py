@@ -30,9 +30,9 @@ _LARGE = {"env", "libraries", "runs", "spans", "verification"}  # emptied by who
 def run_alone(workflow: Any) -> None:
     """Have the Snakefile's `workflow`, when it runs jobs, run them alone in the working directory.
 
-    Snakemake then ends with one line where another one, or `trimtab learn`, is at work. What a
-    killed one left is removed: its locks, and files that are not whole. When Snakemake is told to
-    end by SIGTERM or SIGINT its jobs on this machine are ended. A job's own Snakemake, on a
+    Snakemake then ends with one line where another one, or `trimtab advanced learn`, is at work.
+    What a killed one left is removed: its locks, and files that are not whole. When Snakemake is
+    told to end by SIGTERM or SIGINT its jobs on this machine are ended. A job's own Snakemake, on a
     cluster, and one that only looks, as `snakemake -n`, are left as they are.
     """
     from snakemake.logging import logger

@@ -68,7 +68,9 @@ def test_the_demo(environment: Path) -> None:
 
     rebuilt = environment.parent / "reconstructed"
     span = workspace / "spans/lib__libdemo.so.json"
-    trimtab("reconstruct", "--span-path", span, "--output-dir", rebuilt, "--mode", "zero")
+    trimtab(
+        "advanced", "reconstruct", "--span-path", span, "--output-dir", rebuilt, "--mode", "zero"
+    )
     library = environment / "lib/libdemo.so"
     assert (rebuilt / "libdemo.so").stat().st_size == library.stat().st_size
     kept = library.rename(library.with_suffix(".original"))

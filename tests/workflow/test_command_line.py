@@ -133,6 +133,7 @@ def calling(environment: Path, folder: Path) -> Path:
     return folder
 
 
+LEARN = ("advanced", "learn")
 LEARN_AND_DIE = """
 import os, signal, sys
 event_to_die_of, ending, *sys.argv = sys.argv[1:]
@@ -146,8 +147,8 @@ app()
 
 
 def learn_and_die(folder: Path, event: str, ending: str, *words: str) -> None:
-    """Have `trimtab learn` killed at its first `event` on a path with this ending."""
-    command = [sys.executable, "-c", LEARN_AND_DIE, event, ending, "trimtab", "learn", *words]
+    """Have `trimtab advanced learn` killed at its first `event` on a path with this ending."""
+    command = [sys.executable, "-c", LEARN_AND_DIE, event, ending, "trimtab", *LEARN, *words]
     assert subprocess.run(command, cwd=folder).returncode == -signal.SIGKILL
 
 
@@ -162,13 +163,13 @@ def test_learning_what_other_runs_need(environment: Path, calling: Path) -> None
     assert verified.returncode == 0 and "0 of 2 runs missed nothing" in verified.stderr
     # Killed between the new environment and its record.
     learn_and_die(folder, "os.rename", "/environment.json", "--repeats", "1")
-    learned = trimtab(folder, "learn", "--repeats", "1")
+    learned = trimtab(folder, *LEARN, "--repeats", "1")
     assert learned.returncode == 0 and "kept from now on" in learned.stderr, learned.stderr
     verified = trimtab(folder, "verify", "--repeats", "1")
     assert "2 of 2 runs missed nothing" in verified.stderr, verified.stderr
     # The run of `learn` in which it was missed was the third; of these three slim runs none is.
     assert "at most 63%" in verified.stderr
-    assert "0 removed pieces" in trimtab(folder, "learn", "--repeats", "1").stderr
+    assert "0 removed pieces" in trimtab(folder, *LEARN, "--repeats", "1").stderr
 
 
 def test_what_production_recorded_is_learned_without_a_run_also_after_it_was_killed(
@@ -188,21 +189,21 @@ def test_what_production_recorded_is_learned_without_a_run_also_after_it_was_kil
     (folder / "program.py").rename(folder / "away.py")
     # Killed when what was learned is written, and the environment not made again.
     learn_and_die(folder, "tempfile.mkdtemp", "", "--record", "production.jsonl")
-    fails(trimtab(folder, "verify"), 2, "`trimtab learn` did not come to its end")
-    learned = trimtab(folder, "learn", "--record", "production.jsonl")
+    fails(trimtab(folder, "verify"), 2, "`trimtab advanced learn` did not come to its end")
+    learned = trimtab(folder, *LEARN, "--record", "production.jsonl")
     assert learned.returncode == 0, learned.stderr
-    again = trimtab(folder, "learn", "--record", "production.jsonl")
+    again = trimtab(folder, *LEARN, "--record", "production.jsonl")
     assert "0 removed pieces" in again.stderr
     (folder / "away.py").rename(folder / "program.py")
     ran = subprocess.run(command, cwd=folder, env=strict, capture_output=True, check=True)
     assert ran.stdout == b"used 2\nmore 2\n"
-    fails(trimtab(folder, "learn", "--record", "mine.c"), 2, "mine.c: line 1 is no record")
+    fails(trimtab(folder, *LEARN, "--record", "mine.c"), 2, "mine.c: line 1 is no record")
     record = json.loads((folder / "production.jsonl").read_text().splitlines()[0])
     odd = json.dumps({**record, "address": 1 << 31})
     (folder / "odd.jsonl").write_text(f"{odd}\n")
-    fails(trimtab(folder, "learn", "--record", "odd.jsonl"), 2, "libmine.so")
+    fails(trimtab(folder, *LEARN, "--record", "odd.jsonl"), 2, "libmine.so")
     assert not (folder / "trimtab_workspace/unfinished").exists()
-    fails(trimtab(folder, "learn", "--record", "nothing"), 2, "nothing: no such record")
+    fails(trimtab(folder, *LEARN, "--record", "nothing"), 2, "nothing: no such record")
 
 
 def test_an_interpreter_named_by_its_path_is_replaced_in_verification(
@@ -221,10 +222,12 @@ def test_an_interpreter_named_by_its_path_is_replaced_in_verification(
 
 def test_the_four_verbs(environment: Path, folder: Path) -> None:
     python = environment / "bin/python"
-    assert trimtab(folder, "trace", "--", python, "program.py").returncode == 0
-    assert trimtab(folder, "locate").returncode == 0
+    assert trimtab(folder, "advanced", "trace", "--", python, "program.py").returncode == 0
+    assert trimtab(folder, "advanced", "locate").returncode == 0
     [spans] = list((folder / "trimtab_workspace/spans").glob("*_speedups*"))
-    done = trimtab(folder, "reconstruct", "--span-path", spans, "--output-dir", "rebuilt")
+    done = trimtab(
+        folder, "advanced", "reconstruct", "--span-path", spans, "--output-dir", "rebuilt"
+    )
     assert done.returncode == 0, done.stderr
     document = read_json(spans)
     original, rebuilt = Path(document["library"]), folder / done.stdout.strip()
@@ -243,15 +246,15 @@ def test_mistakes_are_told_in_one_line(environment: Path, folder: Path) -> None:
 
 def mistakes(run: Command, environment: Path, folder: Path) -> None:
     python = environment / "bin/python"
-    fails(run(folder, "trace", "--", "no-such-program"), 2, "no-such-program: no such")
+    fails(run(folder, "advanced", "trace", "--", "no-such-program"), 2, "no-such-program: no such")
     fails(run(folder, "debloat", "--", "/bin/true"), 2, "/bin/true", "--python")
-    fails(run(folder, "locate"), 2, "workload.json", "trimtab trace")
+    fails(run(folder, "advanced", "locate"), 2, "workload.json", "trimtab advanced trace")
     fails(run(folder, "verify"), 2, "trimtab debloat")
-    fails(run(folder, "learn"), 2, "trimtab debloat", "--workspace")
+    fails(run(folder, *LEARN), 2, "trimtab debloat", "--workspace")
     fails(run(folder, "debloat", "--", "/usr/bin/python3", "program.py"), 2, "operating system")
     (folder / "bad.py").write_text("import sys; sys.exit('it went wrong')\n")
     bad = ("--ends-with", "0", "--", python, "bad.py")
-    fails(run(folder, "trace", *bad), 2, "exit code 1", "it went wrong")
+    fails(run(folder, "advanced", "trace", *bad), 2, "exit code 1", "it went wrong")
     fails(run(folder, "debloat", "--mode", "magic", "--", python, "program.py"), 2, "--mode")
     fails(run(folder, "debloat", "--kernels", "prune", "--", "x"), 2, "--kernels", "none")
     for words, key in (
@@ -261,16 +264,18 @@ def mistakes(run: Command, environment: Path, folder: Path) -> None:
     ):
         fails(run(folder, "debloat", *words, "--", python, "program.py"), 2, key)
     for given, word in (("nothing:x", "a module of"), ("native_folder:nowhere", "nowhere")):
-        fails(run(folder, "trace", "--target", given, "--", "ls"), 2, "target", word)
+        fails(run(folder, "advanced", "trace", "--target", given, "--", "ls"), 2, "target", word)
     (folder / "spans.json").write_text("{}")
-    words = ("reconstruct", "--span-path", "spans.json", "--output-dir", "x")
+    words = ("advanced", "reconstruct", "--span-path", "spans.json", "--output-dir", "x")
     fails(run(folder, *words), 2, "spans.json")
 
 
 def test_a_static_program_is_refused(environment: Path, folder: Path) -> None:
     (folder / "static.c").write_text("int main(void) { return 0; }")
     subprocess.run(["gcc", "-static", "-o", "static", "static.c"], cwd=folder, check=True)
-    done = trimtab(folder, "trace", "--python", environment / "bin/python", "--", "./static")
+    done = trimtab(
+        folder, "advanced", "trace", "--python", environment / "bin/python", "--", "./static"
+    )
     assert "incomplete" in done.stderr and "static" in done.stderr
     words = ("debloat", "--python", environment / "bin/python", "--", "./static")
     fails(trimtab(folder, *words), 2, "incomplete, so nothing is removed")
@@ -279,7 +284,7 @@ def test_a_static_program_is_refused(environment: Path, folder: Path) -> None:
 
 def test_a_folder_that_cannot_be_written(environment: Path, folder: Path) -> None:
     (folder / "trimtab_workspace").write_text("a file is in the way")
-    done = trimtab(folder, "trace", "--", environment / "bin/python", "program.py")
+    done = trimtab(folder, "advanced", "trace", "--", environment / "bin/python", "program.py")
     assert done.returncode in (1, 2) and "Traceback" not in done.stderr
     assert "trimtab_workspace" in done.stderr
 

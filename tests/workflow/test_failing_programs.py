@@ -114,7 +114,7 @@ def test_a_program(trimtab: Command, environment: Path, tmp_path: Path, kind: st
     assert not (tmp_path / "trimtab_workspace/env").exists()
     fails(trimtab(tmp_path, "verify"), "trimtab debloat")
     fails(trimtab(tmp_path, "check"), "no results")
-    fails(trimtab(tmp_path, "learn"), "trimtab debloat")
+    fails(trimtab(tmp_path, "advanced", "learn"), "trimtab debloat")
 
 
 @pytest.mark.parametrize("code", PYTEST)
@@ -139,9 +139,9 @@ def test_a_program_that_fails_later(
 ) -> None:
     """Only when it is traced, or when it runs again."""
     (tmp_path / "program.py").write_text(code)
-    for verb in ("trace", "debloat"):
+    for verb in (["advanced", "trace"], ["debloat"]):
         (tmp_path / "ran").unlink(missing_ok=True)
-        done = trimtab(tmp_path, verb, "--", environment / "bin/python", "program.py")
+        done = trimtab(tmp_path, *verb, "--", environment / "bin/python", "program.py")
         fails(done, said, "a run that was not traced ended well")
 
 
@@ -207,7 +207,7 @@ def test_a_held_out_input_that_cannot_be_judged(trimtab: Command, asked: Path) -
     assert not re.search("equal output in every run", done.stderr)
 
 
-@pytest.mark.parametrize("verb", [["verify"], ["learn", "--repeats", "1"]])
+@pytest.mark.parametrize("verb", [["verify"], ["advanced", "learn", "--repeats", "1"]])
 def test_a_program_that_fails_by_now(trimtab: Command, asked: Path, verb: list[str]) -> None:
     (asked / "data").rename(asked / "data.away")
     try:
@@ -231,12 +231,12 @@ def test_results_of_old_that_nobody_asked_for(trimtab: Command, asked: Path) -> 
     how = "the program as it is ended with exit code 3"
     try:
         fails(trimtab(asked, "verify"), how, "`--ends-with 3`")
-        fails(trimtab(asked, "learn"), how, "`--ends-with 3`")
+        fails(trimtab(asked, "advanced", "learn"), how, "`--ends-with 3`")
         fails(trimtab(asked, "check"), how, "`--ends-with`")
         told = json.loads(trimtab(asked, "check", "--json").stdout)
         assert told["passed"] is False
         assert told["results"][0]["environments"][0]["verified"] is False
-        compared = trimtab(asked, "compare", "trimtab_workspace", "trimtab_workspace")
+        compared = trimtab(asked, "advanced", "compare", "trimtab_workspace", "trimtab_workspace")
         assert not SUCCESS.search(compared.stdout + compared.stderr)
     finally:
         path.write_bytes(before)

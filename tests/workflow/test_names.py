@@ -80,7 +80,7 @@ def test_every_verb_on_libraries_of_any_name(folder: Path) -> None:
     expected = [f"{name.hex()} {call} True" for name in NAMES for call in ("used", "more")]
     assert run(folder) == expected
     trimtab(folder, "verify", "--repeats", "1")
-    assert "kept from now on" in trimtab(folder, "learn", "--repeats", "1").stderr
+    assert "kept from now on" in trimtab(folder, "advanced", "learn", "--repeats", "1").stderr
     assert run(folder) == expected
     spans = sorted((folder / "trimtab_workspace/spans").iterdir())
     rebuilt = [reconstruct(path, folder / path.name[:9], Mode.ZERO).name for path in spans]

@@ -121,9 +121,9 @@ def test_another_exit_code_and_a_killed_worker(environment: Path, tmp_path: Path
 def test_an_end_by_a_signal_and_a_daemon_that_stays(environment: Path, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(LEAVES_A_DAEMON)
     program = ("--", environment / "bin/python", "program.py")
-    done = trimtab(tmp_path, "trace", "--runs", "1", *program)
+    done = trimtab(tmp_path, "advanced", "trace", "--runs", "1", *program)
     assert done.returncode == 2 and "`--ends-with SIGTERM` if that is right" in done.stderr
-    done = trimtab(tmp_path, "trace", "--runs", "1", "--ends-with", "SIGTERM", *program)
+    done = trimtab(tmp_path, "advanced", "trace", "--runs", "1", "--ends-with", "SIGTERM", *program)
     assert done.returncode == 0 and "exit: 1 processes" in done.stderr  # we ended the daemon
     usage = read_json(tmp_path / "trimtab_workspace/usage.json")
     [library] = [each for each in usage["libraries"] if "_speedups" in each["path"]]
@@ -189,6 +189,6 @@ def test_a_comparison_of_the_users_own(environment: Path, tmp_path: Path) -> Non
     judge = f"{shlex.quote(sys.executable)} judge.py {{before}} {{after}}"
     debloat(tmp_path, "--compare-command", judge, *program)
     assert workload(tmp_path)["output"]["compare"] == "command"  # type: ignore[index]
-    given = trimtab(tmp_path, "trace", "--compare", "digest_stdout", *program)
+    given = trimtab(tmp_path, "advanced", "trace", "--compare", "digest_stdout", *program)
     assert given.returncode == 2 and "differs from run to run" in given.stderr
     assert "output.compare: exit_code" in given.stderr  # its only line changes

@@ -124,7 +124,8 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, bytes_after in (("a", 11_000_000), ("b", 12_000_000)):
         files.weigh(files.write_debloat(folder / name), after_bytes=bytes_after)
     page = folder / "page.html"
-    wanted = ["compare", *(str(folder / name) for name in "ab"), "--all", "--html", str(page)]
+    both = [str(folder / name) for name in "ab"]
+    wanted = ["advanced", "compare", *both, "--all", "--html", str(page)]
     assert CliRunner().invoke(app, wanted).exit_code == 0
     return page
 

@@ -18,6 +18,7 @@ from trimtab.records.tables import INFERENCE
 
 SITE_PACKAGES = f"environment/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
 PACKAGE = f"{SITE_PACKAGES}/markupsafe"
+LEARN = ("trimtab", "advanced", "learn")
 CHAIN = {
     "profile_workload",
     "debloat_target",
@@ -250,8 +251,8 @@ def test_what_production_recorded_is_kept_by_the_next_run(
     [library] = read_json(finished.folder / folder / "manifest.json")["files"]
     line = {"pid": 1, "time_s": 1.0, "library": library, "address": 64, "function": "f"}
     (tmp_path / "record").write_text(json.dumps(line) + "\n")
-    learn = ("trimtab", "learn", "--workspace", folder, "--record", str(tmp_path / "record"))
-    assert "snakemake --cores all debloat" in finished.succeed(*learn)
+    record = ("--workspace", folder, "--record", str(tmp_path / "record"))
+    assert "snakemake --cores all debloat" in finished.succeed(*LEARN, *record)
     try:
         said = finished.succeed("snakemake", "-n", "--cores", "2", "all")
         assert "rule debloat_target" in said and "target=both" not in said
@@ -262,7 +263,7 @@ def test_what_production_recorded_is_kept_by_the_next_run(
 
 def test_learning_from_runs_of_an_experiment(finished: Project) -> None:
     folder = "results/debloat/tiny/test_machine"
-    said = finished.succeed("trimtab", "learn", "--workspace", folder, "--repeats", "1")
+    said = finished.succeed(*LEARN, "--workspace", folder, "--repeats", "1")
     assert "0 removed pieces were missed" in said
     assert finished.planned() == set()
 

@@ -35,7 +35,7 @@ class TracedProgram(Document):
     Any of its texts may be the name of a file, with bytes that are no UTF-8.
     """
 
-    stage: ClassVar[str] = "trimtab trace"
+    stage: ClassVar[str] = "trimtab advanced trace"
     version: Literal[1] = 1
     workload: Annotated[
         Workload, BeforeValidator(_read), WrapSerializer(_written, when_used="json")

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from trimtab.cli.output.console import speaker
 from trimtab.cli.output.terminal import prints_any_name
-from trimtab.cli.overview import GROUPS, VERBS, overview
+from trimtab.cli.overview import ADVANCED, VERBS, overview
 from trimtab.errors import Stopped, check_working_folder, exit_code_of, format_error
 from trimtab.native import survive_truncation
 from trimtab.supervision import supervise
@@ -36,7 +36,7 @@ def main() -> None:
 
 def _run() -> None:
     completes = "_TRIMTAB_COMPLETE" in os.environ  # as Typer calls it, from the program's name
-    if completes or {*VERBS, *GROUPS} & set(sys.argv[1:]):
+    if completes or {*VERBS, *ADVANCED} & set(sys.argv[1:]):
         supervise()
         from trimtab.cli.verbs import app  # takes a second
 

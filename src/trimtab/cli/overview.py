@@ -6,29 +6,23 @@ import typer
 
 from trimtab.cli.output.command_group import CommandGroup
 
-# The first paragraph of each verb's own help.
+# In the order of the help: the first paragraph of each verb's own help, and each group's help.
 VERBS = {
     "debloat": "Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it.",
     "verify": "Run the debloated program again in both environments and compare what it does.",
-    "learn": "Keep what the slim environment misses: in runs of the program, or as --record tells.",
-    "new": "Make a project of your own, which debloats COMMAND and reports on it, in FOLDER.",
-    "run": "Run the project in this folder, or what of it is out of date.",
     "check": "Say what slim environments weigh as a whole; end with exit code 3 where one is over"
     " budget.",
-    "compare": "Show two results side by side: what environments weigh, and all figures of"
-    " metrics.json.",
-    "tune": "Search the best parameters of a program: it is trained again and again, as trials.",
-    "trace": "Run COMMAND and record the files, libraries and functions that it uses.",
-    "locate": "Write which spans of each traced library are kept and removed, and why.",
-    "reconstruct": "Rebuild one library from its spans; the original is only read.",
-    "probe": "Run tasks at every number of cores and store what they took as a hardware YAML.",
-    "doctor": "Say what this machine lacks, what that costs, and how to get it.",
-}
-GROUPS = {
     "image": "Container images: make them slim, compare two, have several share a layer, or"
     " partition one.",
+    "new": "Make a project of your own, which debloats COMMAND and reports on it, in FOLDER.",
+    "run": "Run the experiment of this folder, or what of it is out of date.",
+    "tune": "Search the best parameters of a program: it is trained again and again, as trials.",
     "schedule": "Queues of real jobs.",
+    "doctor": "Say what this machine lacks, what that costs, and how to get it.",
+    "advanced": "Single steps, and what few need: learn, compare, trace, locate, reconstruct,"
+    " probe.",
 }
+ADVANCED = ("learn", "compare", "trace", "locate", "reconstruct", "probe")  # old names without it
 GIVEN_ALWAYS: dict[str, Any] = {
     "help": "One step at a time, on a command of your own, without a YAML; or a project of them.",
     "no_args_is_help": True,
@@ -58,8 +52,10 @@ def options_of_all(
 
 def overview() -> typer.Typer:
     """Return the command line with the names of its verbs, and their help's first lines."""
-    app = CommandGroup(**GIVEN_ALWAYS, rich_markup_mode=None)  # rich's takes as long as all else
+    app = CommandGroup(
+        order=VERBS, **GIVEN_ALWAYS, rich_markup_mode=None
+    )  # rich's takes as long as all else
     app.callback()(options_of_all)
-    for name, said in {**VERBS, **GROUPS}.items():
+    for name, said in VERBS.items():
         app.command(name, help=said, short_help=said)(lambda: None)
     return app

@@ -9,16 +9,14 @@ from rich.text import Text
 
 from trimtab.cli import program_options, workspace
 from trimtab.cli.output.console import speaker
-from trimtab.cli.output.progress_lines import RUNS, ProgressBars
-from trimtab.config.fields import MistakeError
-from trimtab.config.groups.debloat import Debloat, Old, Remove, remove_of
-from trimtab.config.validate import checked
+from trimtab.cli.output.progress_lines import LIBRARIES, RUNS, ProgressBars
+from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating.settling import OnTurn
-from trimtab.errors import UserError, escape_control_characters
+from trimtab.errors import escape_control_characters
 from trimtab.progress import telling
+from trimtab.records.misses.settling import Settling
 from trimtab.records.usage import Usage
 
-COMMAND_LINE = "command_line"
 WORKSPACE = Path("trimtab_workspace")
 WorkspaceOption = Annotated[
     Path, typer.Option("--workspace", help="Where the results of all steps are kept.")
@@ -53,28 +51,20 @@ def _note(words: str) -> None:
     )
 
 
-def debloat_options(**given: object) -> Debloat:
-    """Return the options that were given. Raises UserError for what an option does not take."""
-    try:
-        return checked({"name": COMMAND_LINE, **given}, Debloat)
-    except MistakeError as error:
-        raise UserError(f"--{error.key.replace('_', '-')}: {error.problem}") from None
-
-
-def how_far(
-    remove: Remove | None, files: Old | None, unloaded: Old | None, *, has_program: bool = True
-) -> dict[str, object]:
-    """Return the keys of Debloat that say how far to go; without a program only code can go.
-
-    The old options are told how to be written today. Raises UserError for both kinds at once.
-    """
-    if files is None and unloaded is None:
-        return {"remove": remove or (Remove.FILES if has_program else Remove.CODE)}
-    if remove is not None:
-        raise UserError("--files and --unloaded are old options: expected --remove alone")
-    found = remove_of(files, unloaded)
-    speaker.notes.print(f"--files and --unloaded are old options: type --remove {found.value}")
-    return {"remove": found}
+def slimmed(
+    folder: Path, options: Debloat, gpus: list[str] | None, settle: int, words: str
+) -> Settling:
+    """Make the slim environment of the workspace `folder` and show how far that is."""
+    with speaker.bars(words) as progress, telling(speaker.notes.print):
+        task = progress.add_task("building", total=None, unit=LIBRARIES)
+        return workspace.debloat(
+            folder,
+            options,
+            gpus or [],
+            settle,
+            lambda name, done, total: progress.update(task, completed=done, total=total),
+            settling_bar(progress, settle),
+        )
 
 
 def settling_bar(progress: ProgressBars, clean_runs: int) -> OnTurn:

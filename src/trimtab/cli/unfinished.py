@@ -25,7 +25,8 @@ def check_finished(folder: Path, *, but: Verb | None = None) -> bool:
     """Raise UserError where a command has not come to its end; return whether it was `but`."""
     verb = _unfinished(folder)
     if verb and verb != but:
-        raise UserError(f"{folder}: `trimtab {verb}` did not come to its end; give it again first")
+        typed = "advanced learn" if verb == "learn" else verb
+        raise UserError(f"{folder}: `trimtab {typed}` did not come to its end; give it again first")
     return verb is not None
 
 

@@ -1,42 +1,23 @@
 """Every verb of `trimtab`, which trimtab.cli.main names without importing this."""
 
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from trimtab.cli import program_options as given
 from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
-from trimtab.cli.debloat_options import (
-    FallbackOption,
-    For,
-    GpuOption,
-    KeepLibraryOption,
-    KeepOption,
-    KeepPathsOption,
-    KernelsOption,
-    ModeOption,
-    OldFilesOption,
-    OldUnloadedOption,
-    PackageDatabaseOption,
-    RemoveOption,
-    Runs,
-    SettleOption,
-    ShareOption,
-    StartUpOnlyOption,
-    StoreAddressOption,
-    StoreOption,
-    SymbolsOption,
-)
 from trimtab.cli.doctor import doctor
 from trimtab.cli.format_settling import format_risk
 from trimtab.cli.image.command import image
+from trimtab.cli.options.debloat import DEBLOAT, Gpus, Runs, SettleOption
+from trimtab.cli.options.group import option_groups
 from trimtab.cli.output.command_group import CommandGroup
 from trimtab.cli.output.console import speaker
-from trimtab.cli.output.progress_lines import LIBRARIES
-from trimtab.cli.overview import GIVEN_ALWAYS, options_of_all
+from trimtab.cli.overview import ADVANCED, GIVEN_ALWAYS, VERBS, options_of_all
+from trimtab.cli.program_options import PROGRAM, ProgramOptions, words
 from trimtab.cli.project.new import new
 from trimtab.cli.project.run import run
 from trimtab.cli.result_lines import say_result
@@ -47,50 +28,49 @@ from trimtab.cli.single_steps.forgetting import forget_in, say_what_came_back
 from trimtab.cli.single_steps.learning import SlimFolder
 from trimtab.cli.single_steps.spans import locate, reconstruct
 from trimtab.cli.single_steps.trace import trace
-from trimtab.cli.steps import (
-    WORKSPACE,
-    WorkspaceOption,
-    debloat_options,
-    how_far,
-    settling_bar,
-    traced,
-)
-from trimtab.cli.summary import (
-    format_missed,
-    held_out_table,
-)
+from trimtab.cli.steps import WORKSPACE, WorkspaceOption, settling_bar, slimmed, traced
+from trimtab.cli.summary import format_missed, held_out_table
 from trimtab.cli.tuning.command import tune
-from trimtab.config.groups.debloat import (
-    Fallback,
-    Gpu,
-    Kernels,
-    Mode,
-    PackageDatabase,
-    Share,
-    StartUpOnly,
-    Symbols,
-)
-from trimtab.config.groups.workload import TargetConfig
+from trimtab.config.groups.debloat import Debloat, Fallback, Gpu, Mode
 from trimtab.debloating.verification.verify import NotJudgedError, VerificationError
 from trimtab.errors import UserError, escape_control_characters
 from trimtab.evaluation.outcome.read import outcome_in
-from trimtab.progress import telling
 from trimtab.records.verdict import Verdict
 
-app = CommandGroup(**GIVEN_ALWAYS)
+app = CommandGroup(order=VERBS, **GIVEN_ALWAYS)
 app.callback()(options_of_all)
 app.add_typer(queue_cli.schedule, name="schedule")
 app.add_typer(image, name="image")
-app.command()(queue_cli.probe)
-app.command()(new)
+app.command(
+    common=("image", "python", "output", "compare", "ends_with", "drive", "ready", "address")
+)(new)
 app.command()(run)
 app.command()(check)
-app.command()(compare)
-app.command()(tune)
-app.command()(trace)
-app.command()(locate)
-app.command()(reconstruct)
+app.command(
+    common=(
+        "parameter", "epochs", "metric", "epoch_mark", "timeout_s", "folder", "tuner", "objective",
+        "workers",
+    )
+)(tune)  # fmt: skip
 app.command()(doctor)
+advanced = CommandGroup(order=ADVANCED, help=VERBS["advanced"], no_args_is_help=True)
+app.add_typer(advanced, name="advanced")
+
+
+def _add_advanced(
+    verb: Callable[..., None], common: Collection[str] | None = None
+) -> Callable[..., None]:
+    """Add a verb to `trimtab advanced`, and by its old name, which goes with the next version."""
+    advanced.command(common=common)(verb)
+    app.command(new_name=f"advanced {verb.__name__}", common=common)(verb)
+    return verb
+
+
+_add_advanced(
+    trace, ("folder", "python", "output", "compare", "ends_with", "drive", "ready", "runs")
+)
+for each in (queue_cli.probe, compare, locate, reconstruct):
+    _add_advanced(each)
 
 
 MaybeCommand = Annotated[
@@ -101,43 +81,21 @@ MaybeCommand = Annotated[
 ]
 
 
-@app.command()
+@app.command(
+    common=(
+        "folder", "python", "output", "compare", "ends_with", "drive", "ready", "remove", "keep",
+        "fallback",
+    )
+)  # fmt: skip
 @alone_in("folder")
+@option_groups(program=PROGRAM, options=DEBLOAT)
 def debloat(
+    program: ProgramOptions,
+    options: Debloat,
     command: MaybeCommand = None,
     folder: WorkspaceOption = WORKSPACE,
-    python: given.Python = None,
-    target: given.Target = None,
     runs: Runs = 1,
-    output: given.Output = None,
-    compare: given.Compare = None,
-    relative_tolerance: given.RelativeTolerance = 0.0,
-    absolute_tolerance: given.AbsoluteTolerance = 0.0,
-    compare_command: given.CompareCommand = None,
-    ends_with: given.EndsWith = None,
-    timeout_s: given.TimeoutS = 3600.0,
-    drive: given.Drive = None,
-    ready: given.Ready = None,
-    address: given.Address = None,
-    stop: given.Stop = "SIGTERM",
-    user: given.User = None,
-    mode: ModeOption = Mode.COMPACT,
-    symbols: SymbolsOption = Symbols.STRIP,
-    gpu: GpuOption = Gpu.USED,
-    kernels: KernelsOption = Kernels.KEEP,
-    start_up_only: StartUpOnlyOption = StartUpOnly.KEEP,
-    gpus: For = None,
-    remove: RemoveOption = None,
-    files: OldFilesOption = None,
-    unloaded: OldUnloadedOption = None,
-    keep: KeepOption = None,
-    keep_paths: KeepPathsOption = None,
-    keep_library: KeepLibraryOption = None,
-    package_database: PackageDatabaseOption = PackageDatabase.KEEP,
-    share: ShareOption = Share.AUTO,
-    fallback: FallbackOption = Fallback.ORIGINAL,
-    store: StoreOption = None,
-    store_address: StoreAddressOption = None,
+    gpus: Gpus = None,
     settle: SettleOption = 5,
 ) -> None:
     """Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it.
@@ -147,50 +105,25 @@ def debloat(
     Without COMMAND nothing is run: with --python ENV/bin/python --gpu architecture --for 9.0 all
     GPU code leaves the environment that GPUs of compute capability 9.0 cannot load.
     """
-    program = given.ProgramOptions(
-        python=python, target=target, output=output, compare=compare,
-        relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
-        compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
-        drive=drive, ready=ready, address=address, stop=stop, user=user,
-    )  # fmt: skip
-    options = debloat_options(
-        mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, start_up_only=start_up_only,
-        **how_far(remove, files, unloaded, has_program=bool(command)),
-        keep=keep or [], keep_paths=keep_paths or [],
-        keep_libraries=keep_library or [],
-        package_database=package_database, share=share, fallback=fallback, store=store,
-        store_address=store_address,
-    )  # fmt: skip
     if command:
-        traced(folder, command, program, runs, keep_library or [])
-    elif gpu == Gpu.ARCHITECTURE and (python or target):
-        workspace.list_libraries(folder, python, target or TargetConfig())
+        traced(folder, command, program, runs, options.keep_libraries)
+    elif options.gpu == Gpu.ARCHITECTURE and (program.python or program.target):
+        workspace.list_libraries(folder, program)
     else:
         raise UserError(
             "give the program after --, as in `trimtab debloat -- python program.py`; or"
             " --gpu architecture and --python or --target"
         )
-    with (
-        speaker.bars("making and settling the slim environment") as progress,
-        telling(speaker.notes.print),
-    ):
-        task = progress.add_task("building", total=None, unit=LIBRARIES)
-        settling = workspace.debloat(
-            folder,
-            options,
-            gpus or [],
-            settle,
-            lambda name, done, total: progress.update(task, completed=done, total=total),
-            settling_bar(progress, settle),
-        )
-    if mode == Mode.PUNCH and fallback != Fallback.NONE:
+    step = "making and settling the slim environment"
+    settling = slimmed(folder, options, gpus, settle, step)
+    if options.mode == Mode.PUNCH and options.fallback != Fallback.NONE:
         speaker.notes.print("no fallback with mode punch: a call into removed code is a crash")
     say_result(folder, settling)
     speaker.path(folder / "env")
     speaker.result(outcome_in(folder).to_json())
 
 
-@app.command()
+@_add_advanced
 @alone_in("folder")
 def learn(
     folder: WorkspaceOption = WORKSPACE,
@@ -258,7 +191,7 @@ def verify(
     Ends with 1 where the program, or a held-out input, does something else in the slim environment,
     and with 2 where one cannot be judged: it fails in the original, or varies there.
     """
-    commands = [given.words("--held-out", text) for text in held_out or []]
+    commands = [words("--held-out", text) for text in held_out or []]
     try:
         with speaker.step(f"verifying: {repeats} runs in each environment"):
             path = workspace.verify(folder, repeats, commands)
@@ -294,5 +227,5 @@ def verify(
 def _tell_held_out(verdict: Verdict) -> None:
     if verdict.held_out:
         speaker.notes.print(held_out_table(verdict.held_out))
-        for words in format_missed(verdict.held_out):
-            speaker.notes.print(Text(escape_control_characters(words)), soft_wrap=True)
+        for line in format_missed(verdict.held_out):
+            speaker.notes.print(Text(escape_control_characters(line)), soft_wrap=True)

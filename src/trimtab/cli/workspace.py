@@ -127,12 +127,12 @@ def trace(
     return usage
 
 
-def list_libraries(folder: Path, python: Path | None, target: TargetConfig) -> Usage:
+def list_libraries(folder: Path, options: ProgramOptions) -> Usage:
     """Keep in `folder` all shared libraries of an environment, none of them traced.
 
     What a GPU can never load may be removed from them without running anything.
     """
-    options = ProgramOptions(target=target)
+    python, target = options.python, options.target or TargetConfig()
     workload = options.workload([str(python or target.location)], python)
     libraries = untraced_libraries(_prepare(folder, workload).root)
     usage = Usage(workload=NAME, command=[], complete=True, libraries=libraries)

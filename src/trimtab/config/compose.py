@@ -231,7 +231,8 @@ class Configurations:
         if not device.rooflines:
             raise ConfigError(
                 f"{self._file('hardware', device.name)}: hardware.rooflines: missing, expected"
-                f" some, as the model of {name} is used on it; `trimtab probe` measures them"
+                f" some, as the model of {name} is used on it; `trimtab advanced probe` measures"
+                " them"
             )
         return device
 

@@ -42,6 +42,7 @@ def about(
     default: Any = dataclasses.MISSING,
     factory: Any = dataclasses.MISSING,
     unit: str = "",
+    option: str = "",
     report_only: bool = False,
     schedule_only: bool = False,
     tuning_only: bool = False,
@@ -50,16 +51,19 @@ def about(
 ) -> Any:
     """Return the dataclass field of one YAML key, mandatory without a `default` or `factory`.
 
-    `meaning` and `unit` go to the generated reference. A `report_only` key describes, and changes
-    nothing that is measured: editing it makes nothing but the report again. A `schedule_only` key
-    matters where jobs are scheduled: editing it profiles nothing again. A `tuning_only` key says
-    what is tuned: editing it profiles, debloats and schedules nothing again. A `verify_only` key
-    says what is run when all is made: editing it verifies again, and makes nothing else. A
-    `no_result` key is one that no result depends on, as a limit is: editing it runs nothing again.
+    `meaning` and `unit` go to the generated reference; the first sentence of `meaning` is also the
+    help of the command line's option, whose name is `option` where it is not the key's. A
+    `report_only` key describes, and changes nothing that is measured: editing it makes nothing but
+    the report again. A `schedule_only` key matters where jobs are scheduled: editing it profiles
+    nothing again. A `tuning_only` key says what is tuned: editing it profiles, debloats and
+    schedules nothing again. A `verify_only` key says what is run when all is made: editing it
+    verifies again, and makes nothing else. A `no_result` key is one that no result depends on, as a
+    limit is: editing it runs nothing again.
     """
     metadata = {
         "meaning": meaning,
         "unit": unit,
+        "option": option,
         "report_only": report_only,
         "schedule_only": schedule_only,
         "tuning_only": tuning_only,

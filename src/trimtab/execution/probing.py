@@ -94,7 +94,7 @@ def probe(
     check_output(name, output, overwrite=overwrite)  # it took a while: somebody may have written it
     text = yaml.safe_dump(document, sort_keys=False, width=98, allow_unicode=True)
     with atomic_write(output) as temporary:
-        temporary.write_text(f"# Probed on this host by `trimtab probe`.\n{text}")
+        temporary.write_text(f"# Probed on this host by `trimtab advanced probe`.\n{text}")
     return document
 
 

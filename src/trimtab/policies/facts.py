@@ -57,8 +57,8 @@ def probe_nodes(
     """Return probing runs of every class on every node type at every frequency level.
 
     What HEATS' probing phase would measure (Rocha's thesis, section 3.3.1): on a real machine
-    `trimtab probe` runs tasks, here they take what the cluster's nodes take. `asked` says what an
-    average job of each class asks for; around it cores and work vary.
+    `trimtab advanced probe` runs tasks, here they take what the cluster's nodes take. `asked` says
+    what an average job of each class asks for; around it cores and work vary.
     """
     return [
         ProbeRun(

@@ -1,4 +1,4 @@
-"""`trimtab compare`: two results side by side, and what noise alone may have made."""
+"""`trimtab advanced compare`: two results side by side, and what noise alone may have made."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from trimtab.errors import UserError
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(app, ["compare", *map(str, words)], terminal_width=200)
+    return CliRunner().invoke(app, ["advanced", "compare", *map(str, words)], terminal_width=200)
 
 
 @pytest.fixture

@@ -46,6 +46,8 @@ for epoch in range(trimtab_trial.first_epoch(), 1):
 def verbs(command: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the words of every verb of the command line, those of groups too."""
     for name, each in command.commands.items():
+        if each.hidden:  # an old name
+            continue
         if hasattr(each, "commands"):
             yield from verbs(each, (*before, name))
         else:
@@ -53,6 +55,7 @@ def verbs(command: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...
 
 
 ALL = list(verbs(get_command(app)))
+GROUPS = [("image",), ("schedule",), ("advanced",)]
 
 
 def command_of(words: tuple[str, ...]) -> Any:
@@ -81,7 +84,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "train.py").write_text(TRAINING)
     slim = ("debloat", "--workspace", place / "slim", *of_program(place, *ONCE))
     trimtab(*slim)
-    trimtab("locate", "--workspace", place / "slim")
+    trimtab("advanced", "locate", "--workspace", place / "slim")
     trimtab("new", place / "my project", "--", sys.executable, place / "train.py")
     oci_image(place / "small.tar", layer(entry("a", b"a" * 4096)), config={})
     files.weigh(files.write_debloat(place / "weighed"))
@@ -117,24 +120,26 @@ Given = Callable[[Path, Path], list[Any]]
 GIVEN: dict[tuple[str, ...], Given] = {
     ("doctor",): lambda place, own: [],
     ("check",): lambda place, own: [place / "weighed", "--max-size", "1GB"],
-    ("compare",): lambda place, own: [place / "weighed", place / "slim"],
+    ("advanced", "compare"): lambda place, own: [place / "weighed", place / "slim"],
     ("new",): lambda place, own: [own / "made", "--", sys.executable, place / "train.py"],
     ("run",): lambda place, own: ["--dry-run"],
-    ("trace",): lambda place, own: [
+    ("advanced", "trace"): lambda place, own: [
         "--workspace", own / "w", *of_program(place, "--runs", 1),
     ],
     ("debloat",): lambda place, own: ["--workspace", own / "w", *of_program(place, *ONCE)],
-    ("locate",): lambda place, own: ["--workspace", place / "slim"],
-    ("reconstruct",): lambda place, own: [
+    ("advanced", "locate"): lambda place, own: ["--workspace", place / "slim"],
+    ("advanced", "reconstruct"): lambda place, own: [
         "--span-path", spans(place), "--output-dir", own / "rebuilt",
     ],
     ("verify",): lambda place, own: ["--workspace", place / "slim", "--repeats", 1],
-    ("learn",): lambda place, own: ["--workspace", place / "slim", "--repeats", 1],
+    ("advanced", "learn"): lambda place, own: ["--workspace", place / "slim", "--repeats", 1],
     ("tune",): lambda place, own: [
         "--workspace", own / "w", "--parameter", "training.width=1,2", "--epochs", "1:1",
         "--tuner", "random_search", "--", sys.executable, place / "train.py",
     ],
-    ("probe",): lambda place, own: ["sh", "--output", own / "sh.yaml", "--", "sh", "-c", ":"],
+    ("advanced", "probe"): lambda place, own: [
+        "sh", "--output", own / "sh.yaml", "--", "sh", "-c", ":",
+    ],
     ("schedule", "run"): lambda place, own: [place / "queue.yaml", "--output", own / "out"],
     ("image", "compare"): lambda place, own: [place / "small.tar", place / "small.tar"],
     ("image", "slim"): lambda place, own: [place / "image.tar", "--workspace", own / "w", *ONCE],
@@ -146,7 +151,7 @@ GIVEN: dict[tuple[str, ...], Given] = {
 }  # fmt: skip
 # Of these a table is what was asked for; of all others the path of a result, or nothing.
 SHOWN = {
-    ("doctor",), ("compare",), ("run",),
+    ("doctor",), ("advanced", "compare"), ("run",),
     *(("image", verb) for verb in ("compare", "start", "share", "partition")),
 }  # fmt: skip
 STORED = {("debloat",): Outcome, ("image", "slim"): Outcome, ("verify",): Verdict}
@@ -157,7 +162,7 @@ def test_there_is_a_run_of_every_verb() -> None:
 
 
 @pytest.mark.parametrize("help_option", ["-h", "--help"])
-@pytest.mark.parametrize("words", [(), ("image",), ("schedule",), *ALL], ids=" ".join)
+@pytest.mark.parametrize("words", [(), *GROUPS, *ALL], ids=" ".join)
 def test_help_has_the_three_in_a_panel_of_their_own(
     words: tuple[str, ...], help_option: str
 ) -> None:

@@ -66,7 +66,7 @@ def test_the_command_line_ends_in_one_line(tmp_path: Path, closed: bool) -> None
     done = subprocess.run(
         ["/bin/sh", "-c", 'exec "$@"' + (" >&-" if closed else ""), "sh",
          sys.executable, "-c", "from trimtab.cli.main import main; main()",
-         "locate", "--workspace", folder],
+         "advanced", "locate", "--workspace", folder],
         capture_output=True, env=environment, timeout=60,
     )  # fmt: skip
     said = done.stderr.decode("ascii")

@@ -159,8 +159,8 @@ def test_verbs_say_it(delivered: Path, place: Path, change: Callable[[Path], Non
     change(delivered / "original")
     workspace = str(place / "workspace")
     problem = problem_of_original(place / "workspace/environment.json") or "none"
-    for verb in ("verify", "learn"):
-        said = CliRunner().invoke(app, [verb, "--workspace", workspace])
+    for verb in (["verify"], ["advanced", "learn"]):
+        said = CliRunner().invoke(app, [*verb, "--workspace", workspace])
         assert isinstance(said.exception, UserError) and str(said.exception) == problem
     said = CliRunner().invoke(app, ["check", workspace, "--json"])
     assert said.exit_code == 3 and json.loads(said.stdout)["problems"] == [problem]
@@ -193,8 +193,10 @@ def test_an_environment_that_grew_says_so_and_is_put_back(place: Path) -> None:
     assert run(place, LOST).returncode == 0
     grown = CliRunner().invoke(app, ["check", workspace])
     assert "files, 0.0 MB came back since delivery" in grown.stdout
-    assert "`trimtab learn --forget` removes them again" in grown.stderr
-    said = CliRunner().invoke(app, ["learn", "--forget", "--json", "--workspace", workspace])
+    assert "`trimtab advanced learn --forget` removes them again" in grown.stderr
+    said = CliRunner().invoke(
+        app, ["advanced", "learn", "--forget", "--json", "--workspace", workspace]
+    )
     assert said.exit_code == 0 and json.loads(said.stdout)["removed_files"] > 0
     assert not (place / "workspace/env" / PACKAGES / "shapes/square.py").exists()
     assert CliRunner().invoke(app, ["check", workspace]).stdout == before.stdout

@@ -7,69 +7,31 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli import program_options as given
-from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
-from trimtab.cli.debloat_options import (
-    CompressionOption,
-    FallbackOption,
-    For,
-    GpuOption,
-    KeepLibraryOption,
-    KeepOption,
-    KeepPathsOption,
-    KernelsOption,
-    ModeOption,
-    OldFilesOption,
-    OldUnloadedOption,
-    PackageDatabaseOption,
-    RemoveOption,
-    Runs,
-    SettleOption,
-    ShareOption,
-    StartUpOnlyOption,
-    StoreAddressOption,
-    StoreOption,
-    SymbolsOption,
-)
 from trimtab.cli.image.partition import partition
 from trimtab.cli.image.share import share
 from trimtab.cli.image.start import start
 from trimtab.cli.image.tables import large_files_table, removed_table, sides_table
+from trimtab.cli.options.debloat import IMAGE as DEBLOAT_IMAGE
+from trimtab.cli.options.debloat import Gpus, Runs, SettleOption
+from trimtab.cli.options.group import option_groups
 from trimtab.cli.output.command_group import CommandGroup
 from trimtab.cli.output.console import speaker
-from trimtab.cli.output.progress_lines import LIBRARIES
+from trimtab.cli.overview import VERBS
+from trimtab.cli.program_options import IN_IMAGE, ProgramOptions
 from trimtab.cli.result_lines import say_result
-from trimtab.cli.steps import (
-    WORKSPACE,
-    WorkspaceOption,
-    debloat_options,
-    how_far,
-    settling_bar,
-    traced,
-)
+from trimtab.cli.steps import WORKSPACE, WorkspaceOption, slimmed, traced
 from trimtab.cli.summary import (
     format_other_programs,
     format_unserved,
 )
-from trimtab.config.groups.debloat import (
-    Compression,
-    Fallback,
-    Gpu,
-    Kernels,
-    Mode,
-    PackageDatabase,
-    Share,
-    StartUpOnly,
-    Symbols,
-)
-from trimtab.config.groups.workload import TargetConfig
+from trimtab.config.groups.debloat import Compression, Debloat
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.images.comparing import compare_images
 from trimtab.debloating.images.comparison_record import comparison_record
 from trimtab.debloating.images.packing import slim_name
 from trimtab.debloating.images.unserved import unserved_programs
-from trimtab.debloating.targets.image import SLIM_IMAGE, SLIM_SIF, STORE
+from trimtab.debloating.targets.image import SLIM_IMAGE, SLIM_SIF
 from trimtab.errors import UserError
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.images.archives.image import Image
@@ -78,63 +40,39 @@ from trimtab.images.folders import image_of_folder, is_root_folder
 from trimtab.images.sif.container import Sif, is_sif
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
 from trimtab.profiling.runs.root import INIT
-from trimtab.progress import telling
 from trimtab.records.usage import Usage
 
-image = CommandGroup(
-    help="Container images: make them slim, compare two, have several share a layer, or partition"
-    " one.",
-    no_args_is_help=True,
-)
+image = CommandGroup(help=VERBS["image"], no_args_is_help=True)
 image.command()(share)
 image.command()(partition)
-image.command()(start)
-STORE_INSIDE = "/trimtab/store"  # where containers have what was removed, if anywhere
+image.command(
+    common=("rounds", "gbit_per_s", "compression", "first_output", "store", "drive", "ready",
+            "output")
+)(start)  # fmt: skip
 IMAGE = typer.Argument(
     help="An archive, an OCI folder, a SIF, or the name by which an engine (DOCKER_HOST) has it."
 )
 
 
-@image.command()
+@image.command(
+    common=(
+        "folder", "output", "compare", "ends_with", "drive", "ready", "remove", "keep", "fallback",
+        "compression",
+    )
+)  # fmt: skip
 @alone_in("folder")
+@option_groups(program=IN_IMAGE, options=DEBLOAT_IMAGE)
 def slim(
     location: Annotated[str, typer.Argument(metavar="IMAGE", help=IMAGE.help)],
+    program: ProgramOptions,
+    options: Debloat,
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="[-- COMMAND]", help="As for `docker run`; else the image's own."),
     ] = None,
     folder: WorkspaceOption = WORKSPACE,
     runs: Runs = 1,
-    output: given.Output = None,
-    compare: given.Compare = None,
-    relative_tolerance: given.RelativeTolerance = 0.0,
-    absolute_tolerance: given.AbsoluteTolerance = 0.0,
-    compare_command: given.CompareCommand = None,
-    ends_with: given.EndsWith = None,
-    timeout_s: given.TimeoutS = 3600.0,
-    drive: given.Drive = None,
-    ready: given.Ready = None,
-    address: given.Address = None,
-    stop: given.Stop = "SIGTERM",
-    user: given.User = None,
-    remove: RemoveOption = None,
-    files: OldFilesOption = None,
-    unloaded: OldUnloadedOption = None,
-    keep: KeepOption = None,
-    keep_paths: KeepPathsOption = None,
-    keep_library: KeepLibraryOption = None,
-    package_database: PackageDatabaseOption = PackageDatabase.KEEP,
-    compression: CompressionOption = Compression.GZIP,
-    mode: ModeOption = Mode.COMPACT,
-    symbols: SymbolsOption = Symbols.STRIP,
-    gpu: GpuOption = Gpu.USED,
-    kernels: KernelsOption = Kernels.KEEP,
-    start_up_only: StartUpOnlyOption = StartUpOnly.KEEP,
-    gpus: For = None,
-    share: ShareOption = Share.AUTO,
-    fallback: FallbackOption = Fallback.STORE,
-    store: StoreOption = None,
-    store_address: StoreAddressOption = None,
+    gpus: Gpus = None,
     settle: SettleOption = 5,
 ) -> None:
     """Trace COMMAND in IMAGE, without an engine, and write the slim image WORKSPACE/slim.tar.
@@ -145,48 +83,14 @@ def slim(
     IMAGE stays as it is. What was removed is in WORKSPACE/store, and comes back in containers that
     have that folder as /trimtab/store, unless --fallback, --store or --store-address say otherwise.
     """
-    if fallback == Fallback.ORIGINAL:
-        raise UserError(
-            "--fallback original: the original is not there where an image runs; expected packed,"
-            " store or none"
-        )
-    if fallback == Fallback.STORE and store is None:
-        store, store_address = str(folder / STORE), store_address or STORE_INSIDE
-    target = TargetConfig(kind="image", location=location)
-    program = given.ProgramOptions(
-        target=target, output=output, compare=compare,
-        relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
-        compare_command=compare_command, ends_with=ends_with,
-        timeout_s=timeout_s, drive=drive, ready=ready, address=address, stop=stop, user=user,
-    )  # fmt: skip
-    options = debloat_options(
-        **how_far(remove, files, unloaded), keep=keep or [], keep_paths=keep_paths or [],
-        keep_libraries=keep_library or [],
-        package_database=package_database, compression=compression, mode=mode,
-        symbols=symbols, gpu=gpu, kernels=kernels,
-        start_up_only=start_up_only, share=share, fallback=fallback,
-        store=store, store_address=store_address,
-    )  # fmt: skip
     with speaker.step("unpacking the image"):
         original = unpacked_image(location)
     name = slim_name(original)
     try:
-        traced(folder, command or [], program, runs, keep_library or [])
+        traced(folder, command or [], program.in_image(location), runs, options.keep_libraries)
     except UserError as error:  # where it was unpacked says nothing to its user
         raise UserError(str(error).replace(str(original.root), location)) from None
-    with (
-        speaker.bars("making and settling the slim file system") as progress,
-        telling(speaker.notes.print),
-    ):
-        task = progress.add_task("building", total=None, unit=LIBRARIES)
-        settling = workspace.debloat(
-            folder,
-            options,
-            gpus or [],
-            settle,
-            lambda name, done, total: progress.update(task, completed=done, total=total),
-            settling_bar(progress, settle),
-        )
+    settling = slimmed(folder, options, gpus, settle, "making and settling the slim file system")
     say_result(folder, settling)
     unserved = unserved_programs(root_tree(original.root), [Usage.read(folder / "usage.json")])
     if unserved:
@@ -202,7 +106,7 @@ def slim(
             )
     if original.engine_name is not None:
         with speaker.step(f"loading {name}"):
-            _load(folder / SLIM_IMAGE, compression)
+            _load(folder / SLIM_IMAGE, options.compression)
         speaker.notes.print(f"the engine has it as {name}")
     speaker.result(outcome_in(folder).to_json())
 

@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli import program_options as given
 from trimtab.cli.image.start_tables import left_table, steps_table
+from trimtab.cli.options.group import option_groups
 from trimtab.cli.output.console import speaker
+from trimtab.cli.program_options import ENDING, PROGRAM, ProgramOptions
 from trimtab.config.fields import MistakeError
-from trimtab.config.groups.workload import Marks, TargetConfig
+from trimtab.config.groups.workload import Marks
 from trimtab.config.validate import checked
 from trimtab.errors import UserError
 from trimtab.images.compression import Compression
@@ -18,11 +19,13 @@ from trimtab.profiling.runs.from_workload import absolute
 from trimtab.records.images.cold_start import ColdRound
 
 
+@option_groups(program=PROGRAM.only(*ENDING, "user", defaults={"timeout_s": 600.0}))
 def start(
     before: Annotated[
         str, typer.Argument(metavar="BEFORE", help="An image, as for `trimtab image slim`.")
     ],
     after: Annotated[str, typer.Argument(metavar="AFTER", help="What was made of it.")],
+    program: ProgramOptions,
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="[-- COMMAND]", help="As for `docker run`; else the images' own."),
@@ -51,13 +54,6 @@ def start(
             " images alone are taken out of them. For root.",
         ),
     ] = False,
-    ends_with: given.EndsWith = None,
-    timeout_s: given.TimeoutS = 600.0,
-    drive: given.Drive = None,
-    ready: given.Ready = None,
-    address: given.Address = None,
-    stop: given.Stop = "SIGTERM",
-    user: given.User = None,
     output: Annotated[Path | None, typer.Option(help="A JSON file with all of it.")] = None,
 ) -> None:
     """Pull, unpack and start BEFORE and AFTER in turns, and tell what each step takes.
@@ -67,11 +63,7 @@ def start(
     """
     if compression is Compression.NONE:
         raise UserError("--compression none: registries compress layers; expected gzip or zstd")
-    program = given.ProgramOptions(
-        target=TargetConfig(kind="image", location=before), ends_with=ends_with,
-        timeout_s=timeout_s, drive=drive, ready=ready, address=address, stop=stop, user=user,
-    )  # fmt: skip
-    workload = program.workload(command or [], None)
+    workload = program.in_image(before).workload(command or [], None)
     try:
         checked({"first_iteration": first_output}, Marks)
     except MistakeError as error:

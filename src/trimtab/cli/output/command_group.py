@@ -1,10 +1,11 @@
 """The options that every verb takes, after its name and before it, and that it is run by."""
 
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from trimtab.cli.output.console import speaker
@@ -12,6 +13,7 @@ from trimtab.cli.output.console import speaker
 Command = TypeVar("Command", bound=Callable[..., Any])
 _PANEL = "Output"
 _KEPT = "trimtab.output"  # in the contexts of a verb and of what is before it
+_EVERY_OPTION = "trimtab.help_all"  # likewise
 
 
 def _keep(context: typer.Context, option: typer.CallbackParam, given: bool) -> bool:
@@ -43,39 +45,125 @@ def _as_asked(
     """Take the options; what becomes of them is the verb's."""
 
 
-def _options() -> list[Any]:
+def _show_every_option(context: typer.Context, asked: bool) -> None:
+    if asked:
+        context.meta[_EVERY_OPTION] = True
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+def _help_all(
+    help_all: Annotated[
+        bool,
+        typer.Option(
+            "--help-all",
+            is_eager=True,
+            callback=_show_every_option,
+            help="Show every option and exit.",
+        ),
+    ] = False,
+) -> None:
+    """Take the option."""
+
+
+def _options(function: Callable[..., None]) -> list[Any]:
     one = typer.Typer(add_completion=False)
-    one.command()(_as_asked)
+    one.command()(function)
     options = get_command(one).params
     for option in options:
         option.expose_value = False
     return options
 
 
-_OPTIONS = _options()
+_OPTIONS = _options(_as_asked)
+_HELP_ALL = _options(_help_all)
 
 
 class _Verb(TyperCommand):
+    """A verb; `common` are the options that `--help` shows, or None for all.
+
+    `new_name` is what is typed today where the verb's own name is an old one.
+    """
+
+    common: ClassVar[Collection[str] | None] = None
+    new_name: ClassVar[str | None] = None
+
     def __init__(self, *given: Any, params: list[Any], **named: Any) -> None:
-        super().__init__(*given, params=[*params, *_OPTIONS], **named)
+        options = [one for one in params if isinstance(one, TyperOption) and not one.hidden]
+        common = self.common
+        self._rare = [] if common is None else [one for one in options if one.name not in common]
+        everything = _HELP_ALL if self._rare else []
+        super().__init__(*given, params=[*params, *everything, *_OPTIONS], **named)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help: the common options, or with `--help-all` every one."""
+        if not self._rare or ctx.meta.get(_EVERY_OPTION):
+            super().format_help(ctx, formatter)
+        else:
+            with self._without_rare():
+                super().format_help(ctx, formatter)
+
+    @contextmanager
+    def _without_rare(self) -> Iterator[None]:
+        # Not hidden otherwise: shells complete every option.
+        self.epilog = f"--help-all shows {len(self._rare)} more"
+        for option in self._rare:
+            option.hidden = True
+        try:
+            yield
+        finally:
+            self.epilog = None
+            for option in self._rare:
+                option.hidden = False
 
     def invoke(self, ctx: Any) -> Any:
         asked = ctx.meta.get(_KEPT, set())
         with speaker.speaking(**{str(option.name): option.name in asked for option in _OPTIONS}):
+            if self.new_name is not None:
+                speaker.notes.print(
+                    f"trimtab {self.name}: type `trimtab {self.new_name}`; the next version does"
+                    " not know the old name",
+                    soft_wrap=True,
+                )
             return super().invoke(ctx)
 
 
 class _Group(TyperGroup):
+    order: ClassVar[Sequence[str]] = ()
+
     def __init__(self, *, params: list[Any], **named: Any) -> None:
         super().__init__(params=[*params, *_OPTIONS], **named)
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands: those of `order` first."""
+        names = super().list_commands(ctx)
+        first = [name for name in self.order if name in names]
+        return first + [name for name in names if name not in first]
+
 
 class CommandGroup(typer.Typer):
-    """A command line each of whose verbs takes `--quiet`, `--verbose` and `--json`."""
+    """A command line each of whose verbs takes `--quiet`, `--verbose` and `--json`.
 
-    def __init__(self, **named: Any) -> None:
-        super().__init__(cls=_Group, **named)
+    Its help lists the verbs of `order` first.
+    """
 
-    def command(self, name: str | None = None, **named: Any) -> Callable[[Command], Command]:
-        """Return what makes a verb of a function; all else is as for Typer."""
-        return super().command(name, cls=_Verb, **named)
+    def __init__(self, order: Iterable[str] = (), **named: Any) -> None:
+        group = type("_Ordered", (_Group,), {"order": tuple(order)})
+        super().__init__(cls=group, **named)
+
+    def command(
+        self,
+        name: str | None = None,
+        *,
+        common: Collection[str] | None = None,
+        new_name: str | None = None,
+        **named: Any,
+    ) -> Callable[[Command], Command]:
+        """Return what makes a verb of a function; all else is as for Typer.
+
+        `common` names the options that `--help` shows: all by default, and `--help-all` shows all.
+        A verb with a `new_name` is an old name, which is not listed and says what to type.
+        """
+        verb = type("_OneVerb", (_Verb,), {"common": common, "new_name": new_name})
+        hidden = new_name is not None
+        return super().command(name, cls=verb, hidden=hidden, **named)

@@ -9,19 +9,22 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli import program_options as given
+from trimtab.cli.options.group import option_groups
 from trimtab.cli.output.console import speaker
+from trimtab.cli.program_options import ENDING, PROGRAM, ProgramOptions
 from trimtab.cli.project.files import dvc, experiment, parameters, shared, workload_file
 from trimtab.cli.workspace import find_interpreter, find_program, no_such_program
-from trimtab.config.groups.workload import TargetConfig, Workload
+from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 from trimtab.files import atomic_write
 
 _NO_PROGRAM = "give the program after --, or --image"
 
 
+@option_groups(program=PROGRAM.only("python", "output.path", "output.compare", *ENDING))
 def new(
     folder: Annotated[Path, typer.Argument(help="The project's folder, new or empty of these.")],
+    program: ProgramOptions,
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="-- COMMAND", help="The program, as you run it."),
@@ -34,28 +37,14 @@ def new(
             " name for it; COMMAND then follows its entrypoint.",
         ),
     ] = None,
-    python: given.Python = None,
-    output: given.Output = None,
-    compare: given.Compare = None,
-    ends_with: given.EndsWith = None,
-    timeout_s: given.TimeoutS = 3600.0,
-    drive: given.Drive = None,
-    ready: given.Ready = None,
-    address: given.Address = None,
-    stop: given.Stop = "SIGTERM",
 ) -> None:
     """Make a project of your own, which debloats COMMAND and reports on it, in FOLDER."""
     name = _name_of(folder)
     words = command or []
-    options = given.ProgramOptions(
-        output=output, compare=compare, ends_with=ends_with, timeout_s=timeout_s,
-        drive=drive, ready=ready, address=address, stop=stop,
-    )  # fmt: skip
     if image is None:
-        workload = _of_environment(folder, words, python, options)
+        workload = _of_environment(folder, words, program)
     else:
-        target = TargetConfig(kind="image", location=_from(folder, image))
-        workload = replace(options, target=target).workload(words, None)
+        workload = program.in_image(_from(folder, image)).workload(words, None)
     files = {
         **shared(),
         "dvc.yaml": dvc(),
@@ -79,14 +68,12 @@ def new(
     speaker.result({"folder": folder, "name": name, "files": [folder / file for file in files]})
 
 
-def _of_environment(
-    folder: Path, command: list[str], python: Path | None, options: given.ProgramOptions
-) -> Workload:
+def _of_environment(folder: Path, command: list[str], program: ProgramOptions) -> Workload:
     """Return the workload of a program in a Python environment; its paths start at `folder`."""
-    if not command or not find_program(command[0], python):
+    if not command or not find_program(command[0], program.python):
         what = f"{no_such_program(command[0])}; " if command else ""
         raise UserError(f"{what}{_NO_PROGRAM}")
-    interpreter = python or find_interpreter(command)
+    interpreter = program.python or find_interpreter(command)
     if interpreter is None:
         raise UserError(
             f"{command[0]} is no Python program by its first line: name the interpreter whose"
@@ -94,18 +81,18 @@ def _of_environment(
         )
     interpreter = Path(os.path.abspath(interpreter))
     first = find_program(command[0], interpreter)
-    program = Path(os.path.abspath(first)) if first else interpreter
-    if program.name.startswith("python"):
+    path = Path(os.path.abspath(first)) if first else interpreter
+    if path.name.startswith("python"):
         word = "python"  # stands for the interpreter of either environment
     else:
-        word = program.name if program.parent == interpreter.parent else command[0]
-    workload = options.workload([word, *command[1:]], interpreter)
+        word = path.name if path.parent == interpreter.parent else command[0]
+    workload = program.workload([word, *command[1:]], interpreter)
     return replace(
         workload,
         python=os.path.relpath(interpreter, folder),
         workdir=os.path.relpath(Path.cwd(), folder),
         output=replace(
-            workload.output, path=None if options.output is None else str(options.output)
+            workload.output, path=None if program.output is None else str(program.output)
         ),
     )
 

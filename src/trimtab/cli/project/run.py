@@ -26,7 +26,7 @@ def run(
         bool, typer.Option("--dry-run", "-n", help="Say what would run, and nothing else.")
     ] = False,
 ) -> None:
-    """Run the project in this folder, or what of it is out of date."""
+    """Run the experiment of this folder, or what of it is out of date."""
     if not Path("Snakefile").is_file():
         raise UserError("no Snakefile here: `trimtab new FOLDER -- COMMAND` makes a project")
     asked = targets or ["all"]

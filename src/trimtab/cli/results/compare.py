@@ -1,4 +1,4 @@
-"""`trimtab compare`: two results side by side."""
+"""`trimtab advanced compare`: two results side by side."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -24,5 +24,5 @@ def say_what_came_back(folder: Path) -> None:
     """Say how much, if anything did, and how to be rid of it."""
     came_back = brought_back(folder)
     if came_back.paths:
-        said = f"{came_back}; `trimtab learn --forget` removes them again"
+        said = f"{came_back}; `trimtab advanced learn --forget` removes them again"
         speaker.notes.print(said, soft_wrap=True)

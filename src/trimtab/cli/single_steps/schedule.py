@@ -1,4 +1,4 @@
-"""`trimtab probe` and `trimtab schedule run`: real tasks on this machine."""
+"""`trimtab advanced probe` and `trimtab schedule run`: real tasks on this machine."""
 
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from rich.table import Table
 from trimtab.cli.alone import alone_in
 from trimtab.cli.output.command_group import CommandGroup
 from trimtab.cli.output.console import speaker
+from trimtab.cli.overview import VERBS
 from trimtab.cli.project.conf import configurations
 from trimtab.config.groups.hardware import Hardware
 from trimtab.errors import UserError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from trimtab.execution.queue_file import QueueFile
     from trimtab.policies.base import Policy
 
-schedule = CommandGroup(help="Queues of real jobs.", no_args_is_help=True)
+schedule = CommandGroup(help=VERBS["schedule"], no_args_is_help=True)
 
 Conf = Annotated[
     Path | None,

@@ -1,4 +1,4 @@
-"""`trimtab locate` and `trimtab reconstruct`: a library's spans, and the library that they make."""
+"""`trimtab advanced locate` and `reconstruct`: a library's spans, and the library they make."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,30 +7,26 @@ import typer
 
 from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
-from trimtab.cli.debloat_options import For, GpuOption, ModeOption, StartUpOnlyOption, SymbolsOption
+from trimtab.cli.options.debloat import LOCATE, RECONSTRUCT, Gpus
+from trimtab.cli.options.group import option_groups
 from trimtab.cli.output.console import speaker
 from trimtab.cli.output.progress_lines import LIBRARIES
-from trimtab.cli.steps import COMMAND_LINE, WORKSPACE, WorkspaceOption
-from trimtab.config.groups.debloat import Debloat, Gpu, Mode, StartUpOnly, Symbols
+from trimtab.cli.steps import WORKSPACE, WorkspaceOption
+from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating.libraries.reconstruct import reconstruct as rebuild
 from trimtab.evaluation.outcome.document import mb
 from trimtab.records.library_spans import LibrarySpans
 
 
 @alone_in("folder")
-def locate(
-    folder: WorkspaceOption = WORKSPACE,
-    symbols: SymbolsOption = Symbols.STRIP,
-    gpu: GpuOption = Gpu.USED,
-    start_up_only: StartUpOnlyOption = StartUpOnly.KEEP,
-    gpus: For = None,
-) -> None:
+@option_groups(options=LOCATE)
+def locate(options: Debloat, folder: WorkspaceOption = WORKSPACE, gpus: Gpus = None) -> None:
     """Write which spans of each traced library are kept and removed, and why."""
     with speaker.bars("locating what is used") as progress:
         task = progress.add_task("locating", total=None, unit=LIBRARIES)
         spans = workspace.locate(
             folder,
-            Debloat(name=COMMAND_LINE, symbols=symbols, gpu=gpu, start_up_only=start_up_only),
+            options,
             gpus or [],
             lambda name, done, total: progress.update(task, completed=done, total=total),
         )
@@ -49,13 +45,14 @@ def locate(
 
 
 @alone_in("output_dir")
+@option_groups(options=RECONSTRUCT)
 def reconstruct(
     span_path: Annotated[Path, typer.Option(help="A spans/LIBRARY.json.")],
     output_dir: Annotated[Path, typer.Option(help="Where the library is written.")],
-    mode: ModeOption = Mode.ZERO,
+    options: Debloat,
 ) -> None:
     """Rebuild one library from its spans; the original is only read."""
-    library = rebuild(span_path, output_dir, mode)
+    library = rebuild(span_path, output_dir, options.mode)
     speaker.path(library)
     before, after = LibrarySpans.read(span_path).size_bytes, library.stat()
     speaker.notes.print(f"{mb(before)} MB before, {mb(after.st_blocks * 512)} MB on disk now")

@@ -1,41 +1,24 @@
-"""`trimtab trace`: what a program uses."""
+"""`trimtab advanced trace`: what a program uses."""
 
 from rich.text import Text
 
-from trimtab.cli import program_options as given
 from trimtab.cli.alone import alone_in
-from trimtab.cli.debloat_options import Runs
+from trimtab.cli.options.debloat import Runs
+from trimtab.cli.options.group import option_groups
 from trimtab.cli.output.console import speaker
+from trimtab.cli.program_options import PROGRAM, Command, ProgramOptions
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption, traced
 
 
 @alone_in("folder")
+@option_groups(program=PROGRAM)
 def trace(
-    command: given.Command,
+    command: Command,
+    program: ProgramOptions,
     folder: WorkspaceOption = WORKSPACE,
-    python: given.Python = None,
-    target: given.Target = None,
     runs: Runs = 3,
-    output: given.Output = None,
-    compare: given.Compare = None,
-    relative_tolerance: given.RelativeTolerance = 0.0,
-    absolute_tolerance: given.AbsoluteTolerance = 0.0,
-    compare_command: given.CompareCommand = None,
-    ends_with: given.EndsWith = None,
-    timeout_s: given.TimeoutS = 3600.0,
-    drive: given.Drive = None,
-    ready: given.Ready = None,
-    address: given.Address = None,
-    stop: given.Stop = "SIGTERM",
-    user: given.User = None,
 ) -> None:
     """Run COMMAND and record the files, libraries and functions that it uses."""
-    program = given.ProgramOptions(
-        python=python, target=target, output=output, compare=compare,
-        relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
-        compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
-        drive=drive, ready=ready, address=address, stop=stop, user=user,
-    )  # fmt: skip
     usage = traced(folder, command, program, runs)
     used = sum(library.functions_used for library in usage.libraries)
     total = sum(library.functions_total for library in usage.libraries)

@@ -35,31 +35,31 @@ class Debloat:
 
     name: Name = about("Name of the set of options: the stem of its file.")
     mode: Mode = about(
-        "`zero` (unused bytes are overwritten; the file keeps its size), `punch` (as well, whole "
-        "blocks of them become holes of the file system) or `compact` (their pages leave the "
-        "file).",
+        "What becomes of unused bytes: `zero` overwrites them, `punch` also makes holes, `compact` "
+        "takes their pages out of the file. With `zero` the file keeps its size. The holes of "
+        "`punch` are whole blocks of the file system.",
         default=Mode.COMPACT,
     )
     symbols: Symbols = about(
-        "`strip` or `keep` the symbol and debugging tables that no program needs at run time.",
+        "What becomes of symbol and debugging tables, which no program needs at run time.",
         default=Symbols.STRIP,
     )
     gpu: Gpu = about(
-        "What stays of GPU code: `used` (what the traced runs loaded: none where they asked for no "
-        "GPU, all where their kernels were not traced), `architecture` (what a GPU of the hardware "
-        "can load, used or not; so it is with `used` too in modes other than `compact`, in which "
-        "GPU code could not come back, unless `fallback` is `none`) or `keep` (all).",
+        "Which GPU code stays: what the traced runs `used`, what the GPU's `architecture` can "
+        "load, or all. With `used`, all stays where kernels were not traced, and none where the "
+        "runs asked for no GPU. In modes other than `compact`, `used` means `architecture` unless "
+        "`fallback` is `none`: GPU code could not come back.",
         default=Gpu.USED,
     )
     kernels: Kernels = about(
-        "Unused kernels beside used ones in the same module: `keep` or `prune` (their code "
-        "becomes zeros, and the module is compressed again; as they cannot come back, `prune` is "
-        "for `fallback: none` only).",
+        "What becomes of unused kernels beside used ones in the same module. `prune` overwrites "
+        "their code with zeros and compresses the module again. They cannot come back, so `prune` "
+        "needs `fallback: none`.",
         default=Kernels.KEEP,
     )
     start_up_only: StartUpOnly = about(
-        "Libraries of which nothing but start-up code ran: `keep` that code or `remove` all code "
-        "and what only it reads (the library is loaded, but not started).",
+        "What becomes of libraries of which only start-up code ran. `keep` keeps that code. "
+        "`remove` removes all code and what only it reads: the library is loaded, but not started.",
         default=StartUpOnly.KEEP,
     )
     minimum_hole_bytes: Annotated[Whole, Field(ge=4096, le=1 << 29)] = about(
@@ -70,17 +70,17 @@ class Debloat:
         unit="bytes",
     )
     share: Share = about(
-        "How the slim environment takes over unchanged files: `reflink` (shared blocks, a copy "
-        "where the file system has none), `auto` (likewise, but there compiled code is one file "
-        "with the original's, by a hard link) or `copy`.",
+        "How the slim environment takes over unchanged files. `reflink` shares blocks; where the "
+        "file system cannot, it copies. `auto` does the same, but there makes compiled code one "
+        "file with the original's, by a hard link. `copy` always copies.",
         default=Share.AUTO,
     )
     remove: Remove = about(
-        "How far to go: `code` (of libraries that a run loaded, what no run used), `libraries` (as "
-        "well all code of libraries that no run loaded) or `files` (as well files, links and "
-        "folders that no run used and [no used one depends on](../methods/file-closure.md); "
-        "libraries among them go whole). What is missed comes back from the fallback. Mode `punch` "
-        "brings nothing back, and takes `code` only, unless `fallback` is `none`.",
+        "How much to remove: unused `code` of loaded libraries, also all code of unloaded "
+        "`libraries`, or also unused `files`. Files are files, links and folders that no run used "
+        "and [no used file depends on](../methods/file-closure.md); libraries among them go whole. "
+        "What is missed comes back from the fallback. Mode `punch` brings nothing back, and takes "
+        "`code` only, unless `fallback` is `none`.",
         default=Remove.FILES,
     )
     files: Old | None = about(
@@ -92,49 +92,52 @@ class Debloat:
         default=None,
     )
     keep: list[Group] = about(
-        "[Groups of files](../methods/file-closure.md#groups) that stay though no run used them, "
-        "with what they need: what other `options` of the programs may ask for (all of their "
-        "packages), `locales`, `time_zones`, `terminals`, `certificates`, other `users`, an "
-        "interactive `shell`, `package_managers`, `documentation`, `licences`.",
+        "[Groups of files](../methods/file-closure.md#groups) that stay though no run used them. "
+        "What they need stays too. Groups are what other `options` of the programs may ask for "
+        "(all of their packages), `locales`, `time_zones`, `terminals`, `certificates`, other "
+        "`users`, an interactive `shell`, `package_managers`, `documentation`, `licences`.",
         factory=list,
     )
     keep_paths: list[Text] = about(
-        "Patterns of paths that stay as well, with all that is below folders among them: `*` and "
-        "`?` are within a name, `**` any number of folders. They begin at the top of the "
-        "environment, as programs inside see it.",
+        "Patterns of paths that stay though no run used them, such as `/app/**`. All below a "
+        "folder stays with it. `*` and `?` are within a name, `**` is any number of folders. "
+        "Patterns begin at the top of the environment, as programs inside see it.",
         factory=list,
     )
     keep_libraries: list[Text] = about(
-        "Patterns of the paths of libraries, as `keep_paths` has them, that are left as they are, "
-        "byte for byte, and not traced: such as check their own code or file. One that no run "
-        "loaded goes with other files nevertheless.",
+        "Patterns of paths of libraries that stay byte for byte and are not traced. They are "
+        "spelled as in `keep_paths`. Libraries that check their own code or file need it. One that "
+        "no run loaded goes with other files nevertheless.",
         factory=list,
+        option="keep-library",
     )
     package_database: PackageDatabase = about(
-        "What [scanners read of packages](../methods/file-closure.md#package-databases): `keep` it "
-        "for packages of which a file stays, or `drop` it, which blinds scanners: they find no "
-        "packages, and no vulnerabilities whatever is there.",
+        "What becomes of the [databases of packages](../methods/file-closure.md#package-databases) "
+        "that scanners read. `keep` keeps them for packages of which a file stays. `drop` blinds "
+        "scanners: they find no packages, and no vulnerabilities, whatever is there.",
         default=PackageDatabase.KEEP,
     )
     compression: Compression = about(
-        "How the layer of a slim image is compressed: `gzip`, which all engines read, or `zstd`, "
-        "which is smaller and unpacks faster (Docker reads it from version 23 on).",
+        "How the layer of a slim image is compressed. All engines read `gzip`. `zstd` is smaller "
+        "and unpacks faster; Docker reads it from version 23 on.",
         default=Compression.GZIP,
     )
     fallback: Fallback = about(
-        "Where a program finds what was removed and is missed, so that it goes on as in the "
-        "original: `original` (in the original environment, which has to stay where it is), "
-        "`packed` (in the slim one, compressed, as images need it), `store` (in a folder that many "
-        "environments share) or `none` (it crashes). With mode `punch` there is none.",
+        "Where a program finds removed code and files: in the `original` environment, `packed` in "
+        "the slim one, in a `store`, or nowhere (`none`). The original has to stay where it is. "
+        "What is packed is compressed; images need it or a store. A store is a folder that many "
+        "environments share. With `none` a program that needs removed code crashes. With mode "
+        "`punch` there is no fallback.",
         default=Fallback.ORIGINAL,
     )
     store: Text | None = about(
-        "The folder to which `fallback: store` writes the original libraries, compressed.",
+        "The folder of the store, which gets the original libraries, compressed. `fallback: store` "
+        "needs it.",
         default=None,
     )
     store_address: Text | None = about(
-        "How programs reach that folder where they run: another path, or an http:// address of a "
-        "server of plain files. By default the folder's own path.",
+        "How programs reach the store where they run: another path, or an http:// address of a "
+        "server of plain files. By default it is the folder's own path.",
         default=None,
     )
 

@@ -141,22 +141,23 @@ class Hardware:
         schedule_only=True,
     )
     rooflines: list[Roofline] = about(
-        "What it reaches by the number of cores: `cores`, `gflop_per_s`, `gb_per_s`, `call_us`; by "
-        "which inference is scaled from one machine to another. `trimtab probe` measures them.",
+        "What it reaches by the number of cores: `cores`, `gflop_per_s`, `gb_per_s`, `call_us`; "
+        "by which inference is scaled from one machine to another. `trimtab advanced probe` "
+        "measures them.",
         factory=list,
         tuning_only=True,
     )
     models: list[ModelTime] = about(
         "What batches of models took on it: `workload`, `batch_size`, `cores`, `batch_s`. Those "
         "that two machines have in common correct the scale from one to the other, and say by how "
-        "much it is off. `trimtab probe` measures them.",
+        "much it is off. `trimtab advanced probe` measures them.",
         factory=list,
         tuning_only=True,
     )
     probes: list[Probe] = about(
         "What probing tasks took on it: `task`, `cores`, `memory_gib`, `work`, `wall_s`, "
-        "`energy_j` (without idle power), `level`, `energy_source`. `trimtab probe` measures "
-        "them.",
+        "`energy_j` (without idle power), `level`, `energy_source`. `trimtab advanced probe` "
+        "measures them.",
         factory=list,
         schedule_only=True,
     )

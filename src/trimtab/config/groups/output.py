@@ -49,7 +49,7 @@ class Output:
     """What of a run's output has to stay the same in the slim environment."""
 
     compare: OutputComparison = about(
-        "How the output is compared: `digest_stdout` (every byte of standard output), "
+        "How the output is compared. It is `digest_stdout` (every byte of standard output), "
         "`digest_file` (every byte of the file `path`), `numeric_stdout` and `numeric_file` (the "
         "numbers in it within the tolerances, the rest exactly), `lines` (every line but those "
         "that `changing` matches), `command` (a command of yours says) or `exit_code` (nothing "
@@ -57,16 +57,18 @@ class Output:
         default=OutputComparison.DIGEST_STDOUT,
     )
     path: NoNul | None = about(
-        "The file to compare, relative to `workdir`; `{output}` is the run's own folder. Needed "
-        "by `digest_file` and `numeric_file`; without it `lines` and `command` compare standard "
-        "output.",
+        "The file that is compared, in place of standard output. It is relative to `workdir`, and "
+        "`{output}` is the run's own folder. `digest_file` and `numeric_file` need it; `lines` and "
+        "`command` take it.",
         default=None,
+        option="output",
     )
     relative_tolerance: NotNegative = about(
-        "Allowed difference of a number, relative to its value; `numeric_*` only.", default=0.0
+        "Allowed difference of numbers, relative to their value. For `numeric_*` only.", default=0.0
     )
     absolute_tolerance: NotNegative = about(
-        "Allowed difference of a number; `numeric_*` only. The larger of both tolerances counts.",
+        "Allowed difference of numbers. For `numeric_*` only. The larger of both tolerances "
+        "counts.",
         default=0.0,
     )
     changing: list[Pattern] = about(
@@ -74,10 +76,11 @@ class Output:
         factory=list,
     )
     command: list[Text] = about(
-        "A command that exits with 0 where two outputs count as equal, one word an item; "
-        "`{before}` and `{after}` are their files. Relative paths in it start where those of "
-        "`workdir` do. `command` only.",
+        "A command that exits with 0 where the files `{before}` and `{after}` count as equal. It "
+        "is one word an item. Relative paths in it start where those of `workdir` do. For "
+        "`command` only.",
         factory=list,
+        option="compare-command",
     )
 
     @model_validator(mode="after")

@@ -70,18 +70,17 @@ class ServerConfig:
     """
 
     drive: list[Text] = about(
-        "The command that has the server do what it has to do later, one word an item; a first "
-        "word `python` and words in braces are as in `command`. It always runs in the original "
-        "environment and is not traced, has to exit with 0, and its standard output is the one "
-        "that is compared.",
+        "For a server: the command that makes it work, and whose standard output is compared. It "
+        "is one word an item; a first word `python` and words in braces are as in `command`. It "
+        "always runs in the original environment, is not traced, and has to exit with 0.",
         factory=list,
     )
     ready: Pattern | None = about(
-        "The server is ready when this is found in a line of its standard output or error.",
+        "The server is ready when this regular expression is found in a line that it writes.",
         default=None,
     )
     address: Address | None = about(
-        "The server is ready when this address, HOST:PORT, accepts a connection.", default=None
+        "The server is ready when this address, HOST:PORT, accepts connections.", default=None
     )
     stop: Signal = about("The signal that stops the server.", default="SIGTERM")
 
@@ -170,7 +169,7 @@ class Workload:
         "entrypoint, and may be `[]` where the image has a command."
     )
     python: Text | None = about(
-        "The interpreter of the Python environment that is to be debloated; none where `target` "
+        "The interpreter of the Python environment that is debloated. There is none where `target` "
         "is of another kind.",
         default=None,
     )
@@ -191,8 +190,8 @@ class Workload:
         "Environment variables of the command, on top of those it inherits.", factory=dict
     )
     user: Text | None = about(
-        "The user of the system that the program runs as, where trimtab runs as root; by default "
-        "the one that trimtab runs as.",
+        "The user that the program runs as, where trimtab runs as root. By default it is trimtab's "
+        "own.",
         default=None,
     )
     phase: Phase = about(
@@ -207,9 +206,9 @@ class Workload:
     )
     output: Output = about("What is compared.", factory=Output)
     ends_with: End | None = about(
-        "How a run ends that ends well: its exit code, or the name of the signal that ends it. By "
-        "default 0; a server may end by its stop signal too. An input that is held out may have an "
-        "exit code of its own.",
+        "The exit code, or the name of the signal, that a good run ends with. It is 0 by default; "
+        "a server may end by its stop signal too. An input that is held out may have an exit code "
+        "of its own.",
         default=None,
     )
     server: ServerConfig = about("How a server is driven and stopped.", factory=ServerConfig)

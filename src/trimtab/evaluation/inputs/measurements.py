@@ -57,9 +57,9 @@ class EvaluationInputs:
     `profiles` are folders of the stage `profile`, one for each workload and hardware, `debloats` of
     `debloat`, one for each target and hardware, and `schedules` of `schedule`, one for each
     cluster, trace and policy; `deflators` and `traces` are the files beside them, `probes` what
-    `trimtab probe` found. `tunings` are folders of `tune`, whose last names are tuner, workload,
-    hardware and objective; `tuners` are the tuners' labels, and `after` names for some of them the
-    tuner whose ground truth they began with. `growths` are lines.parquet of `growth`,
+    `trimtab advanced probe` found. `tunings` are folders of `tune`, whose last names are tuner,
+    workload, hardware and objective; `tuners` are the tuners' labels, and `after` names for some of
+    them the tuner whose ground truth they began with. `growths` are lines.parquet of `growth`,
     `fleets` fleet.json, in folders FLEET/HARDWARE, `characterizations` runs.parquet of
     `characterize` and `protected` those of `protect`. `machine` and `date` say in words where and
     when the runs were made; `title` is the experiment's, if it has one.

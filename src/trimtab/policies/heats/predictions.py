@@ -133,7 +133,8 @@ def _fit_type(
     if len(counted) <= len(features):
         raise UserError(
             f"node type {node_type}: {len(counted)} probes, too few for a regression over "
-            f"{', '.join(features)}; it needs at least {len(features) + 1}: run `trimtab probe`"
+            f"{', '.join(features)}; it needs at least {len(features) + 1}: run"
+            " `trimtab advanced probe`"
         )
     rows = np.array([[float(getattr(run, name)) for name in features] for run in counted])
     targets = np.array([run.wall_s for run in counted]), np.array([run.energy_j for run in counted])

@@ -24,7 +24,7 @@ class LearnedLibrary:
 class LearnedCode(Document):
     """What was learned of a target's `libraries`, by their path in its environment, and `files`."""
 
-    stage: ClassVar[str] = "trimtab learn"
+    stage: ClassVar[str] = "trimtab advanced learn"
     most_bytes: ClassVar[int] = 1 << 26
     version: Literal[2] = 2
     target: Text

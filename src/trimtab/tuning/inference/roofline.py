@@ -78,8 +78,8 @@ def at_cores(machine: Hardware, cores: int) -> Roofline:
     known = sorted(machine.rooflines, key=lambda roofline: roofline.cores)
     if not known:
         raise UserError(
-            f"hardware {machine.name}: no rooflines: run `trimtab probe` on that machine, and add "
-            "them to its YAML"
+            f"hardware {machine.name}: no rooflines: run `trimtab advanced probe` on that machine, "
+            "and add them to its YAML"
         )
     return next((one for one in known if one.cores >= cores), known[-1])
 

@@ -51,7 +51,7 @@ def results(
     ],
 )
 def test_an_end_that_nobody_asked_for(tmp_path: Path, given: tuple[Any, ...], passes: bool) -> None:
-    """In the report, in `trimtab check` and in `trimtab compare`."""
+    """In the report, in `trimtab check` and in `trimtab advanced compare`."""
     debloat = results(tmp_path / "d", *given)
     profile = files.write_profile(tmp_path / "p", NAME)
     section = Verification(load(files.inputs([profile], [debloat])))

@@ -100,7 +100,7 @@ def test_a_frequency_is_the_devices_and_not_the_hosts() -> None:
 def test_what_a_device_has_not_is_an_error() -> None:
     with pytest.raises(UserError, match="raspberry_pi_3b_plus has 4"):
         Device(PI, host()).emulation(InferenceConfiguration(1, 5))
-    with pytest.raises(UserError, match=r"hardware other: no rooflines.*trimtab probe"):
+    with pytest.raises(UserError, match=r"hardware other: no rooflines.*trimtab advanced probe"):
         none = replace(PI, name="other", rooflines=[])
         Device(none, host()).emulation(InferenceConfiguration(1, 1))
 

@@ -75,7 +75,7 @@ def test_a_slower_frequency_is_slower_in_all() -> None:
 def test_more_cores_than_were_probed_are_all_of_them() -> None:
     assert at_cores(PI, 3) == PI.rooflines[-1] and at_cores(PI, 99) == PI.rooflines[-1]
     assert at_cores(PI, 2).gflop_per_s == 9
-    with pytest.raises(UserError, match="trimtab probe"):
+    with pytest.raises(UserError, match="trimtab advanced probe"):
         at_cores(machine(), 1)
 
 

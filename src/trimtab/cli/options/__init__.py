@@ -1,0 +1,1 @@
+"""Options of verbs that are keys of the configuration."""

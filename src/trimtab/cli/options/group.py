@@ -1,0 +1,133 @@
+"""Options of a verb that are keys of the configuration: each is declared with the key's field."""
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, wraps
+from typing import Annotated, Any, Generic, TypeVar
+
+import typer
+
+from trimtab.config.fields import MistakeError
+from trimtab.config.validate import kind_at, steps_of, without_none
+from trimtab.errors import UserError
+
+Filled = TypeVar("Filled")
+_FIRST_SENTENCE = re.compile(r"(.+?[.])(?:\s|$)", re.DOTALL)
+_LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
+
+
+@dataclasses.dataclass(frozen=True)
+class OptionGroup(Generic[Filled]):
+    """Keys of a class of the configuration, as options that fill an object.
+
+    `keys` are full, such as `server.drive`. `fill` makes the object of the values that were given,
+    by the options' names in Python, and of all other arguments of the verb. `kinds` are types that
+    a key has on the command line only. `defaults` replace a key's own; where one is None, the help
+    shows the text in `shown`.
+    """
+
+    kind: Any
+    keys: Sequence[str]
+    fill: Callable[[dict[str, Any], Mapping[str, Any]], Filled]
+    kinds: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    shown: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    metavars: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    hidden: Sequence[str] = ()
+    panel: str | None = None
+
+    @cached_property
+    def key_of(self) -> dict[str, str]:
+        """The full key of each option, by the option's name in Python."""
+        return {_name_of(self.kind, key): key for key in self.keys}
+
+    def only(self, *keys: str, **changes: Any) -> "OptionGroup[Filled]":
+        """Return the group with these of its keys, and with other changes."""
+        return dataclasses.replace(self, keys=keys, **changes)
+
+    def parameters(self) -> list[inspect.Parameter]:
+        """Return the parameters of a function that Typer makes these options of."""
+        return [self._parameter(name, key) for name, key in self.key_of.items()]
+
+    def given_in(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of the options among all `arguments`, without those not given."""
+        values = {name: arguments[name] for name in self.key_of}
+        return {name: value for name, value in values.items() if value not in (None, [])}
+
+    def mistake(self, error: MistakeError) -> UserError:
+        """Return the error that names the option whose key has a wrong value."""
+        names = {key: name for name, key in self.key_of.items()}
+        name = names.get(re.sub(r"\[\d+\]$", "", error.key))
+        option = f"the key {error.key}" if name is None else f"--{name.replace('_', '-')}"
+        return UserError(f"{option}: {error.problem}")
+
+    def _parameter(self, name: str, key: str) -> inspect.Parameter:
+        field = _field_of(self.kind, key)
+        kind = self.kinds.get(key) or kind_at(self.kind, steps_of(key))
+        default = None if field.default is dataclasses.MISSING else field.default
+        default = self.defaults.get(key, default)
+        option = typer.Option(
+            f"--{name.replace('_', '-')}",
+            help=_help_of(field.metadata["meaning"]),
+            metavar=self.metavars.get(key),
+            show_default=self.shown.get(key, True),
+            hidden=key in self.hidden,
+            rich_help_panel=self.panel,
+        )
+        return inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=default,
+            annotation=Annotated[kind if default is not None else kind | None, option],
+        )
+
+
+def option_groups(
+    **groups: OptionGroup[Any],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate a verb so that each of its parameters named here is filled by a group of options.
+
+    The options come behind the verb's own. What was typed wrong raises the UserError of `fill`.
+    """
+
+    def decorate(verb: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(verb, eval_str=True)
+        own = [one for one in signature.parameters.values() if one.name not in groups]
+        own = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
+        taken = [one for group in groups.values() for one in group.parameters()]
+
+        @wraps(verb)
+        def run(**arguments: Any) -> None:
+            filled = {
+                name: group.fill(group.given_in(arguments), arguments)
+                for name, group in groups.items()
+            }
+            verb(**{one.name: arguments[one.name] for one in own}, **filled)
+
+        parameters = [*own, *taken]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def _field_of(kind: Any, key: str) -> "dataclasses.Field[Any]":
+    *above, last = steps_of(key)
+    kind = kind_at(kind, above) if above else without_none(kind)
+    return next(field for field in dataclasses.fields(kind) if field.name == last)
+
+
+def _name_of(kind: Any, key: str) -> str:
+    """Return the option's name in Python: what its field says, or else the key itself."""
+    field = _field_of(kind, key)
+    return (field.metadata["option"] or field.name).replace("-", "_")
+
+
+def _help_of(meaning: str) -> str:
+    """Return the first sentence of a key's meaning, without Markdown."""
+    found = _FIRST_SENTENCE.match(meaning)
+    sentence = found[1] if found else meaning
+    return _LINK.sub(r"\1", sentence).replace("`", "")
