@@ -11,7 +11,7 @@ min_version("9.0")
 
 from trimtab.checkout import run_alone
 from trimtab.config import ConfigError, Configurations
-from trimtab.config.parameters import check_parameters, overrides_of
+from trimtab.config.parameters import overrides_of, read_overrides
 from trimtab.errors import escape_control_characters
 from trimtab.places import MODULES
 from trimtab.progress import CHANNEL
@@ -29,7 +29,7 @@ PARTS = Path(workflow.snakefile).parent
 SOURCES = PARTS / "src" if (PARTS / "src").is_dir() else MODULES
 
 try:
-    check_parameters(Path("params.yaml"))
+    read_overrides(Path("params.yaml"))  # raises for what Snakemake would trip over
 except ConfigError as error:
     raise WorkflowError(escape_control_characters(str(error)))
 

@@ -68,6 +68,9 @@ def place_of(key: str, layers: ConfigLayers) -> str:
         depth = len(layer.package)
         if tuple(steps[:depth]) == layer.package and _has(layer.path, steps[depth:]):
             return str(layer.path)
+    for override in reversed(layers.overrides):
+        if override.lstrip("+~").startswith(f"{key}."):  # no file has it
+            return f"override {override!r}"
     of_group = [layer.path for layer in layers.merged if layer.package == (steps[0],)]
     return str(of_group[-1] if of_group else layers.file("config"))
 

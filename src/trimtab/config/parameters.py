@@ -13,10 +13,10 @@ _KEY = "overrides"
 _EXAMPLE = "expected a list of texts, e.g. [experiment=full]"
 
 
-def check_parameters(path: Path) -> None:
-    """Raise ConfigError for a file that grows, is none of YAML or has no list of overrides.
+def read_overrides(path: Path) -> list[str]:
+    """Return the overrides in `params.yaml`, which Snakemake reads later, without any limit.
 
-    Snakemake reads it without any limit, so this comes first.
+    Raises ConfigError for a file that grows, is none of YAML or has no list of overrides.
     """
     try:
         values = yaml_values(path)
@@ -26,7 +26,7 @@ def check_parameters(path: Path) -> None:
         raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
-    overrides_of(values if isinstance(values, dict) else {}, str(path))
+    return overrides_of(values if isinstance(values, dict) else {}, str(path))
 
 
 def overrides_of(values: Mapping[Any, Any], place: str) -> list[str]:

@@ -8,7 +8,7 @@ import yaml
 from config_files import BOMB, PROJECT
 
 from trimtab.config import ConfigError
-from trimtab.config.parameters import check_parameters, overrides_of
+from trimtab.config.parameters import overrides_of, read_overrides
 
 
 @pytest.mark.parametrize(
@@ -33,18 +33,18 @@ def test_mistakes(tmp_path: Path, text: str, expected: str) -> None:
     path = tmp_path / "params.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
-        check_parameters(path)
+        read_overrides(path)
     assert expected in str(caught.value) and str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file"):
-        check_parameters(tmp_path / "params.yaml")
+        read_overrides(tmp_path / "params.yaml")
 
 
 def test_the_projects_own() -> None:
-    check_parameters(PROJECT / "params.yaml")
+    read_overrides(PROJECT / "params.yaml")
 
 
 def test_the_schema_says_the_same() -> None:

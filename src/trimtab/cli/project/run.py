@@ -1,5 +1,6 @@
-"""`trimtab run`: the project in this folder, by Snakemake."""
+"""`trimtab run`: the experiment of this folder, by Snakemake."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -10,8 +11,13 @@ from typing import Annotated
 import typer
 
 from trimtab.cli.output.console import speaker
+from trimtab.cli.project.conf import configurations
+from trimtab.config.fields import ConfigError
+from trimtab.config.parameters import overrides_of, read_overrides
+from trimtab.config.validate import nearest
 from trimtab.errors import UserError
 from trimtab.installation import how_to_add
+from trimtab.places import CONF
 
 _JOBS = re.compile(r"^Job stats:\n.*\n-.*\n((?:\w+ +\d+\n)+)", re.MULTILINE)
 
@@ -25,13 +31,32 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Say what would run, and nothing else.")
     ] = False,
+    experiment: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A file in conf/experiment/, in place of what params.yaml says.",
+        ),
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--override",
+            "-o",
+            metavar="KEY=VALUE",
+            help="Change a key of the configuration for this run, such as profiling.repeats=5.",
+        ),
+    ] = None,
 ) -> None:
     """Run the experiment of this folder, or what of it is out of date."""
     if not Path("Snakefile").is_file():
         raise UserError("no Snakefile here: `trimtab new FOLDER -- COMMAND` makes a project")
     asked = targets or ["all"]
     options = [*(["-n"] if dry_run else []), *(["--printshellcmds"] if speaker.verbose else [])]
-    words = [_snakemake(), "--cores", cores, *options, *asked]
+    overrides = _overrides(experiment, changes or [])
+    if overrides is not None:  # before the targets, which would be taken for more of it
+        options = ["--config", f"overrides={json.dumps(overrides, ensure_ascii=False)}", *options]
+    words = [_snakemake(), *options, "--cores", cores, *asked]
     if speaker.quiet or speaker.as_json:
         exit_code, said = _followed(words)
     else:
@@ -40,10 +65,45 @@ def run(
     if speaker.quiet and dry_run:
         speaker.answer(*(f"{rule} {count}" for rule, count in jobs.items()))
     reports = sorted(Path("results/evaluate").glob("*/report.html"))
-    speaker.result({"targets": asked, "dry_run": dry_run, "exit_code": exit_code, "jobs": jobs,
-                    "reports": reports})  # fmt: skip
+    speaker.result({"targets": asked, "overrides": overrides, "dry_run": dry_run,
+                    "exit_code": exit_code, "jobs": jobs, "reports": reports})  # fmt: skip
     if exit_code:
         raise typer.Exit(exit_code)
+
+
+def _overrides(experiment: str | None, changes: list[str]) -> list[str] | None:
+    """Return all overrides of this run, or None where params.yaml alone says them.
+
+    An experiment begins without those of params.yaml, which are about another. Raises UserError for
+    an experiment or a key that is not there.
+    """
+    if experiment is None and not changes:
+        return None
+    if experiment is None:
+        chosen = read_overrides(Path("params.yaml"))
+    else:
+        _check_experiment(experiment)
+        chosen = [f"experiment={experiment}"]
+    overrides = overrides_of({"overrides": [*chosen, *changes]}, "trimtab run")
+    try:
+        configurations(None, overrides)
+    except ConfigError as error:
+        if "unknown key" in str(error) or str(error).startswith("override "):
+            how = "type `trimtab run -o KEY=VALUE`, such as `-o profiling.repeats=5`"
+            raise UserError(f"{error}; {how}") from None
+        raise
+    return overrides
+
+
+def _check_experiment(name: str) -> None:
+    folders = (Path("conf"), CONF)
+    files = [file for folder in folders for file in (folder / "experiment").glob("*.yaml")]
+    names = sorted({file.stem for file in files})
+    if name not in names:
+        raise UserError(
+            f"--experiment {name}: no such experiment; {nearest(name, names)}there are:"
+            f" {', '.join(names)}; type `trimtab run --experiment NAME`"
+        )
 
 
 def _followed(words: list[str]) -> tuple[int, str]:
