@@ -13,9 +13,10 @@ _HEAD = """# Configuration: every key
 
 <!-- Made from the dataclasses in src/trimtab/config by `make docs`: edit those. -->
 
-`conf/config.yaml` chooses one file of each group; an override such as
-`--config overrides='["experiment=full", "profiling.repeats=5"]'` chooses or sets anything else for
-one run. A mistake stops before anything runs, with the file, the key and what was expected.
+`conf/config.yaml` chooses one file of each group. For one run,
+`trimtab run --experiment full -o profiling.repeats=5` chooses or sets anything else, and so does
+`--config overrides='["experiment=full", "profiling.repeats=5"]'` of Snakemake. A mistake stops
+before anything runs, with the file, the key and what was expected.
 """
 
 
