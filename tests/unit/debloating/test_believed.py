@@ -12,13 +12,13 @@ import pytest
 
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.reader import read_elf
-from trimtab.cli import workspace
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Remove, Share
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.fallback import Source
+from trimtab.debloating.libraries.reconstruct import reconstruct as rebuild
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.debloating.verification.environment_digests import check_intact
 from trimtab.errors import TrimtabError, UserError
@@ -79,7 +79,7 @@ def change(path: Path) -> None:
 
 
 def reconstruct(folder: Path) -> Path:
-    return workspace.reconstruct(folder / "spans" / SPANS, folder / "out", Mode.ZERO)
+    return rebuild(folder / "spans" / SPANS, folder / "out", Mode.ZERO)
 
 
 @pytest.mark.parametrize("step", [again, build, reconstruct])

@@ -3,6 +3,7 @@
 Nothing is written outside the stack in use, and the program does what it does otherwise.
 """
 
+import ctypes
 import json
 import re
 import shutil
@@ -28,6 +29,7 @@ CONTEXTS = [
     for name in re.findall(r"static void (?:.*\) )?(\w+)\(void\) {", SOURCE)
     if name not in PARTS and not name.startswith("ends_")
 ]
+AT_MINSIGSTKSZ, SMALLEST_STACK = 51, 2048  # elf.h, signal.h of the kernel
 WITHOUT_ROOM = "ends_where_the_stack_has_no_room"
 
 
@@ -72,6 +74,8 @@ def test_where_nothing_can_be_brought_back(
     programs: dict[bool, Path], prefix: Path, slim: Path, record: Path
 ) -> None:
     """A stack that the program told the kernel itself, and that only the kernel's frame fits on."""
+    if ctypes.CDLL(None).getauxval(AT_MINSIGSTKSZ) < SMALLEST_STACK:
+        pytest.skip("a frame without AVX-512 leaves room on the smallest stack of the kernel")
     assert run(programs[False], prefix, WITHOUT_ROOM, record) == (0, "0 0 0\n")
     status, said = run(programs[False], slim, WITHOUT_ROOM, record)
     printed, message = said.splitlines()

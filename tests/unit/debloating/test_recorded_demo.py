@@ -14,12 +14,12 @@ from cuda_sources import TOOLKIT, listed_elements
 
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.gpu.fatbin import ElementKind, find_gpu_code
-from trimtab.cli import workspace
 from trimtab.config.groups.debloat import Debloat, Remove
 from trimtab.config.groups.workload import Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.gpu.elements import ElementReason
+from trimtab.debloating.libraries.reconstruct import reconstruct
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.manifest import Manifest, RunTimeModule
 from trimtab.records.parquet.files import read_table
@@ -93,7 +93,7 @@ def test_modules_of_no_library_were_made_at_run_time(environment: Path) -> None:
 def test_the_library_rebuilt_from_its_spans(environment: Path, mode: str) -> None:
     folder = debloat(environment, minimum_hole_bytes=8192)
     span = folder / "spans/lib__libdemo.so.json"
-    rebuilt = workspace.reconstruct(span, environment.parent / mode, mode)
+    rebuilt = reconstruct(span, environment.parent / mode, mode)
     # What the GPU could load stays listed: it is small, so its page stays, and the tool reads it.
     assert gpu_elements(rebuilt) == [(ElementKind.ELF, 90)] * 3
     ctypes.CDLL(str(rebuilt))  # its constructors hand the regions to the CUDA runtime
@@ -109,7 +109,7 @@ def test_other_gpus_by_name(environment: Path) -> None:
         "demo", "h200", ["8.0", "9.0"], [workload], Debloat(name="x", remove=Remove.CODE)
     )
     debloat_target(stage, [environment.parent / "usage.json"], folder)
-    rebuilt = workspace.reconstruct(
+    rebuilt = reconstruct(
         folder / "spans/lib__libdemo.so.json", environment.parent / "both", "compact"
     )
     assert (

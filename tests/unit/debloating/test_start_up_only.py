@@ -24,6 +24,7 @@ from trimtab.debloating.gpu.elements import ElementReason as GpuReason
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries.located import locate_used
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
+from trimtab.debloating.libraries.reconstruct import reconstruct
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.files import sha256_of
 from trimtab.records.library_spans import LibrarySpans
@@ -149,7 +150,7 @@ def test_it_loads_and_a_call_ends_with_a_message(
 def test_reconstruct_gives_the_same_library(environment: Path, mode: str) -> None:
     target = debloat(environment, "fill", start_up_only="remove", mode=mode, fallback="none")
     slim = slim_environment(environment, target, "none")
-    rebuilt = workspace.reconstruct(
+    rebuilt = reconstruct(
         target / "spans/lib__libtable.so.json", environment.parent / "again", mode
     )
     assert rebuilt.read_bytes() == (slim / NAME).read_bytes()

@@ -137,6 +137,7 @@ def test_folders_that_lead_out_are_copied_and_never_written_to(
     start = (prefix / moved).parent.resolve()
     (prefix / moved).symlink_to(place if by == "absolute" else os.path.relpath(place, start))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # Python itself would write into them
     everywhere = [path for path in tmp_path.rglob("*") if not path.is_dir()]
     before = {path: (path.lstat(), path.is_file() and sha256_of(path)) for path in everywhere}
     folders = {path: sorted(path.iterdir()) for path in tmp_path.rglob("*") if path.is_dir()}
