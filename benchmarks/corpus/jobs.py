@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from trimtab.profiling.meters.processes import adopting_orphans, children_of
+from trimtab.processes.run_processes import adopting_orphans
+from trimtab.processes.stat import children_of
 
 _POLL_S = 0.1
 

@@ -18,7 +18,7 @@ from typing import Any
 from trimtab.errors import UserError
 from trimtab.files import remove_partial
 from trimtab.locks import file_lock
-from trimtab.profiling.meters.processes import children_of
+from trimtab.processes.stat import children_of
 
 _SNAKEMAKE, _RESULTS = ".snakemake", "results"
 _LOCK = f"{_SNAKEMAKE}/trimtab.lock"

@@ -42,6 +42,17 @@ def test_nothing_outlives_it_without_pidfd_open(role: str, number: int) -> None:
     os.close(script.alive)
 
 
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOSYS])
+def test_programs_are_killed_without_pidfd_open(number: int) -> None:
+    text = "import subprocess; from trimtab.processes.ending import kill, living, new_mark\n"
+    text += "mark = new_mark('TRIMTAB_TEST'); entry = dict([mark.split('=')])\n"
+    text += "child = subprocess.Popen(['sh', '-c', 'sleep 1000 & sleep 1000'], env=entry)\n"
+    text += "print(len(kill(mark)) > 0, child.wait(), living(mark))"
+    command = [*refusing("pidfd_open", number), sys.executable, "-c", text]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert done.stdout == "True -9 []\n", done.stderr
+
+
 @pytest.mark.parametrize(
     ("call", "code", "word"), [("signalfd4", 125, "signalfd"), ("setsid", 71, "cannot be started")]
 )

@@ -104,8 +104,8 @@ def test_nothing_outlives_it_whoever_is_killed(script: Script, role: str, number
 FOLLOWED = """
 import os, sys
 from pathlib import Path
-from trimtab.profiling.runs.launch import followed
-from trimtab.profiling.runs.program import Program
+from trimtab.processes.launch import followed
+from trimtab.processes.program import Program
 from trimtab.supervision import supervised
 PROGRAM = '''
 import os, sys, time

@@ -33,8 +33,8 @@ from trimtab.characterization.session_process import (
 from trimtab.config.groups.learning.characterization import OWN_MASTERS
 from trimtab.config.stages import CharacterizeStage
 from trimtab.locks import folder_lock
+from trimtab.processes.run_processes import RunProcesses
 from trimtab.profiling.meters.machine import machine_meters
-from trimtab.profiling.meters.processes import RunProcesses
 from trimtab.profiling.profile import model_of
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import CHARACTERIZATION_RUNS

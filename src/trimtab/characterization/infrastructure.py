@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from trimtab.processes.run_processes import RunProcesses
+from trimtab.processes.stat import Stat
 from trimtab.profiling.meters.base import EnergySource
 from trimtab.profiling.meters.energy import RunEnergy
 from trimtab.profiling.meters.machine import MachineMeters
 from trimtab.profiling.meters.memory import ResidentMemory
-from trimtab.profiling.meters.processes import RunProcesses, Stat
 
 _MARK = "TRIMTAB_CHARACTERIZATION"
 

@@ -5,7 +5,6 @@ answer what `Application.run` measured, or why it failed. Requests are pickled b
 ourselves.
 """
 
-import os
 import subprocess
 import sys
 import time
@@ -17,17 +16,15 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from trimtab.characterization.infrastructure import RunMeter
 from trimtab.characterization.plan import Run
 from trimtab.characterization.platform import Values, slots, spark_settings
 from trimtab.config.groups.learning.characterization import PriceModel
 from trimtab.errors import TrimtabError
+from trimtab.processes.ending import kill
 
 _START_S = 600.0
 _END_S = 20.0
-_KILLED_S = 2.0  # then nobody waits for them: they are gone but for their numbers
 _MOST_TEXT = 400
 _PAUSE = 40  # times what a reading took: the meters then take 2.5 % of a processor at most
 
@@ -109,7 +106,8 @@ def spark_process(
             process.wait(_END_S)
     finally:
         here.close()
-        _kill(process)
+        kill(None, session=process.pid)
+        process.wait()
 
 
 def serve(descriptor: int) -> None:
@@ -141,20 +139,3 @@ def _tail(log: Path) -> str:
     with suppress(OSError):
         return "its log ends in: " + shortened(log.read_text(errors="replace")[-_MOST_TEXT:])
     return "it left no log"
-
-
-def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """End a process, and what it has started: all of its session, as the kernel has it."""
-    process.kill()
-    process.wait()  # it starts nothing more
-    others = [each for each in psutil.process_iter() if _session_of(each) == process.pid]
-    for each in others:
-        with suppress(psutil.NoSuchProcess):
-            each.kill()
-    psutil.wait_procs(others, timeout=_KILLED_S)
-
-
-def _session_of(process: psutil.Process) -> int | None:
-    with suppress(ProcessLookupError):
-        return os.getsid(process.pid)
-    return None

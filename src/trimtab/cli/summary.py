@@ -17,8 +17,8 @@ from trimtab.config.groups.debloat import PackageDatabase
 from trimtab.errors import escape_control_characters
 from trimtab.evaluation.outcome.document import BytesBeforeAfter
 from trimtab.evaluation.outcome.read import outcome_in
-from trimtab.profiling.runs.program import ended
-from trimtab.profiling.runs.root import INIT
+from trimtab.processes.program import ended
+from trimtab.processes.root import INIT
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.held_out import HeldOutInput
 from trimtab.records.misses.settling import Settling

@@ -29,7 +29,7 @@ from trimtab.debloating.store import (
 from trimtab.errors import UserError
 from trimtab.files import sha256_of_all
 from trimtab.native import native_path
-from trimtab.profiling.runs.root import INIT
+from trimtab.processes.root import INIT
 from trimtab.records.library_spans import LibrarySpans, spans_file
 from trimtab.records.manifest import Manifest
 

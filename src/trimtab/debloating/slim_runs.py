@@ -12,10 +12,10 @@ from trimtab.debloating.risk import RunHistory
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import remove_tree
+from trimtab.processes.program import Program
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.runs.conditions import varied
 from trimtab.profiling.runs.measured import MeasuredRun
-from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.traced_runs import under
 from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls

@@ -22,9 +22,9 @@ from trimtab.errors import UserError
 from trimtab.execution import rooflines
 from trimtab.execution.sprinting.frequencies import Governors
 from trimtab.files import atomic_write
+from trimtab.processes.program import Program
 from trimtab.profiling.meters.power_model import HardwareModel, idle_share_j
 from trimtab.profiling.runs.measured import MeasuredRun
-from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 
 _GIB = 1 << 30

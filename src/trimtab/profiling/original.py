@@ -6,13 +6,13 @@ from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
 from trimtab.files import remove_tree
+from trimtab.processes.program import Program
 from trimtab.profiling.ending import check_first_run, end_as_given
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import follow_files, trace_program
 from trimtab.profiling.runs.comparable import check_steady, remark_on, strongest
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.measured import MeasuredRun
-from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.records.usage import Usage
 

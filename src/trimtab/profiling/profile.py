@@ -11,12 +11,12 @@ from trimtab.config.root import Profiling
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
 from trimtab.places import NATIVE
+from trimtab.processes.program import Program
 from trimtab.profiling.ending import check_first_run, check_traced_run
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.profiling.runs.comparable import check_steady
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.measured import MeasuredRun, epochs_table, runs_table
-from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.self_checking import find_self_checking
 from trimtab.profiling.traced_runs import (

@@ -7,13 +7,13 @@ from pathlib import Path
 from trimtab.config.groups.workload import Marks, Workload
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
+from trimtab.processes.program import Program
+from trimtab.processes.root import RootFileSystem
 from trimtab.profiling.ending import otherwise_while_traced
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.conditions import varied
 from trimtab.profiling.runs.measured import MeasuredRun, failure_of
-from trimtab.profiling.runs.program import Program
-from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.collector import eager_collection
 from trimtab.profiling.tracing.functions import (

@@ -9,7 +9,7 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.config.groups.workload import Workload
 from trimtab.files import sha256_of_all
 from trimtab.places import NATIVE
-from trimtab.profiling.runs.program import Program
+from trimtab.processes.program import Program
 from trimtab.profiling.saturation import saturation_of
 from trimtab.profiling.tracing.files import FileTrace, FileUse
 from trimtab.profiling.tracing.functions import FunctionTrace

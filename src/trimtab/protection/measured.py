@@ -10,10 +10,10 @@ from trimtab.config.groups.workload import Marks
 from trimtab.config.stages import ProtectStage
 from trimtab.errors import TrimtabError
 from trimtab.files import parse_json, read_limited
+from trimtab.processes.program import Program
 from trimtab.profiling.meters.base import EnergySource
 from trimtab.profiling.profile import model_of
 from trimtab.profiling.runs.measured import MeasuredRun, last_lines
-from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.protection.plan import SetUp
 from trimtab.protection.program import NativeProgram

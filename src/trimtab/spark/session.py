@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
-
+from trimtab.processes.stat import Stat, family_of
 from trimtab.spark.home import use_spark
 
 if TYPE_CHECKING:
@@ -59,10 +58,9 @@ class Session:
         # Spark writes the log's buffer out at the end of each job and stage.
         self.context._jsc.sc().listenerBus().waitUntilEmpty()
 
-    def processes(self) -> list[psutil.Process]:
+    def processes(self) -> list[Stat]:
         """Return the driver's Java process and its Python workers: in local mode, all of Spark."""
-        driver = psutil.Process(self.context._jvm.java.lang.ProcessHandle.current().pid())
-        return [driver, *driver.children(recursive=True)]
+        return family_of(self.context._jvm.java.lang.ProcessHandle.current().pid())
 
 
 @contextmanager
@@ -105,7 +103,7 @@ class CpuClock:
     are killed, is a lower bound.
     """
 
-    def __init__(self, processes: Callable[[], Sequence[psutil.Process]]) -> None:
+    def __init__(self, processes: Callable[[], Sequence[Stat]]) -> None:
         self._processes = processes
         self._before = self._cpu_s()
 
@@ -114,12 +112,5 @@ class CpuClock:
         now = self._cpu_s()
         return sum(cpu_s - self._before.get(process, 0.0) for process, cpu_s in now.items())
 
-    def _cpu_s(self) -> dict[psutil.Process, float]:
-        used_s = {}
-        for process in self._processes():
-            try:
-                times = process.cpu_times()
-            except psutil.NoSuchProcess:
-                continue
-            used_s[process] = times.user + times.system
-        return used_s
+    def _cpu_s(self) -> dict[tuple[int, int], float]:
+        return {(stat.pid, stat.start_ticks): stat.cpu_s for stat in self._processes()}

@@ -12,12 +12,11 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 
-import psutil
-
 from trimtab.errors import TrimtabError
+from trimtab.processes.ending import end_family
 from trimtab.spark.home import use_spark
 
-_START_S = 60.0
+_START_S, _END_S = 60.0, 10.0
 _DEPLOY = "org.apache.spark.deploy"
 
 
@@ -74,7 +73,8 @@ def _process(home: Path, folder: Path, arguments: Sequence[str], said: str) -> I
     try:
         yield _wait_for(re.compile(said), lines, folder / "log")
     finally:
-        _end(process)
+        end_family(process.pid, _END_S)  # of a worker its executors too
+        process.wait()
         reader.join()
 
 
@@ -97,22 +97,3 @@ def _wait_for(said: re.Pattern[str], lines: SimpleQueue[str | None], log: Path) 
         raise TrimtabError(f"Spark did not start in {_START_S:g} s; its log: {log}") from None
     tail = "".join(log.read_text().splitlines(keepends=True)[-5:])
     raise TrimtabError(f"Spark did not start; its log, {log}, ends in:\n{tail}")
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End a process and those it has started, the executors of a worker."""
-    started = [each for each in _family(process.pid) if each.is_running()]
-    for each in started:
-        each.terminate()
-    _, alive = psutil.wait_procs(started, timeout=10)
-    for each in alive:
-        each.kill()
-    process.wait()
-
-
-def _family(pid: int) -> list[psutil.Process]:
-    try:
-        process = psutil.Process(pid)
-        return [*process.children(recursive=True), process]
-    except psutil.NoSuchProcess:
-        return []

@@ -23,7 +23,7 @@ from trimtab.images.compression import Compression, compression_of
 from trimtab.images.engine import EngineError
 from trimtab.images.merging import merged_view
 from trimtab.locks import folder_lock
-from trimtab.profiling.runs.root import RootFileSystem
+from trimtab.processes.root import RootFileSystem
 from trimtab.profiling.tracing.function_records import LEFT_ALONE
 from trimtab.records.images.comparison import ImageComparison
 from trimtab.records.usage import Usage

@@ -20,7 +20,7 @@ from trimtab.images.archives.opening import open_image
 from trimtab.images.merging import merged_view
 from trimtab.images.node import FileType, Folder
 from trimtab.images.view import View
-from trimtab.profiling.runs.root import RootFileSystem
+from trimtab.processes.root import RootFileSystem
 from trimtab.records.images.fleet import Fleet
 from trimtab.records.manifest import Manifest
 

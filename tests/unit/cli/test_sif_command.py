@@ -13,8 +13,8 @@ from trimtab.errors import UserError
 from trimtab.images.archives.opening import open_image
 from trimtab.images.merging import merged_view
 from trimtab.images.sif.container import Sif
+from trimtab.processes.root import RootFileSystem
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
-from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.records.images.comparison import ImageComparison
 
 pytestmark = needs_squashfs

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import UserError
-from trimtab.profiling.runs.root import RootFileSystem
+from trimtab.processes.root import RootFileSystem
 
 
 def root_of_programs(root: Path, names: Iterable[str]) -> None:

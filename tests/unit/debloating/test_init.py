@@ -16,8 +16,8 @@ from trimtab.debloating.files.file_fallback import add_file_fallback
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.original_identity import identity_bytes, identity_of
 from trimtab.native import native_path
-from trimtab.profiling.as_user import User
-from trimtab.profiling.runs.root import INIT, RootFileSystem
+from trimtab.processes.as_user import User
+from trimtab.processes.root import INIT, RootFileSystem
 
 PROBE, CONFINED = (Path(__file__).with_name(name) for name in ("probe.c", "confined.c"))
 MANY, HUNDREDS = 40, 1500

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from trimtab.execution.job_queue import QueuedJob
-from trimtab.profiling.meters.processes import read_stat
+from trimtab.processes.stat import read_stat
 
 
 class Gate:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.processes.program import Driver, Program
 from trimtab.profiling import long_running
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
-from trimtab.profiling.runs.program import Driver, Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.progress import telling
 

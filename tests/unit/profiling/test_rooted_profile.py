@@ -13,11 +13,11 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.errors import UserError
+from trimtab.processes.root import RootFileSystem
 from trimtab.profiling import usage
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_program
 from trimtab.profiling.runs.from_workload import program_in
-from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.records.usage import Usage
 
 LIBRARY = "int used(int x) { return x + 1; }\nint unused(int x) { return x + 2; }\n"

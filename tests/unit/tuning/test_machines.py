@@ -18,9 +18,9 @@ from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
-from trimtab.execution.local.executions import living
 from trimtab.files import read_json
 from trimtab.places import PROJECT
+from trimtab.processes.ending import living
 from trimtab.profiling.profile import model_of
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import TRIALS

@@ -38,8 +38,8 @@ from trimtab.images.archives.image import Image
 from trimtab.images.engine import ContainerEngine, EngineError
 from trimtab.images.folders import image_of_folder, is_root_folder
 from trimtab.images.sif.container import Sif, is_sif
+from trimtab.processes.root import INIT
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
-from trimtab.profiling.runs.root import INIT
 from trimtab.records.usage import Usage
 
 image = CommandGroup(help=VERBS["image"], no_args_is_help=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from trimtab.errors import UserError
-from trimtab.profiling.runs.root import ENGINES_PATH, RootFileSystem
+from trimtab.processes.root import ENGINES_PATH, RootFileSystem
 
 _INTERPRETER = re.compile(r"python3\.\d+")
 _PATIENCE_S = 600.0

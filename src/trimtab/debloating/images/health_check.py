@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from trimtab.debloating.files.tree import FileTree
 from trimtab.debloating.images.unserved import starts_unserved
 from trimtab.images.archives.image import RunConfig
-from trimtab.profiling.runs.root import ENGINES_PATH
+from trimtab.processes.root import ENGINES_PATH
 
 # What a shell takes for the end of a word, and `=` before a path.
 _WORD = re.compile(r"[^\s\x00-\x1f;&|<>(){}`$\"'=]+")

@@ -17,8 +17,8 @@ from trimtab.images.merging import merged_view
 from trimtab.images.view import View
 from trimtab.images.writing.image import WrittenImage, write_image
 from trimtab.images.writing.reference import Reference
+from trimtab.processes.root import INIT, STARTED_BY_INIT
 from trimtab.profiling.images.unpacked import Unpacked
-from trimtab.profiling.runs.root import INIT, STARTED_BY_INIT
 
 _OURS = f"/{FALLBACK_LIBRARY.parent}/"
 _TAG, _UNNAMED = "slim", "image"

@@ -17,7 +17,7 @@ from trimtab.debloating.files.tree import FileTree
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
 from trimtab.debloating.removal import Removal
 from trimtab.errors import UserError
-from trimtab.profiling.runs.program import Program
+from trimtab.processes.program import Program
 from trimtab.records.manifest import Environment
 from trimtab.records.usage import Usage
 

@@ -28,10 +28,10 @@ from trimtab.images.merging import merged_view
 from trimtab.images.sif.container import Sif, is_sif
 from trimtab.images.sif.start_up import paths_of_apptainer
 from trimtab.images.sif.writing import write_sif
+from trimtab.processes.program import Program
 from trimtab.profiling.images.image_workload import in_its_root
 from trimtab.profiling.images.unpacked import Unpacked, unpacked_image
 from trimtab.profiling.runs.from_workload import absolute
-from trimtab.profiling.runs.program import Program
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage

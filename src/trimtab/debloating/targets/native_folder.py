@@ -18,8 +18,8 @@ from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
 from trimtab.debloating.targets.folder import FolderTarget
 from trimtab.errors import UserError
 from trimtab.native import with_preload
+from trimtab.processes.program import Program
 from trimtab.profiling.runs.from_workload import absolute, moved, program_of
-from trimtab.profiling.runs.program import Program
 
 
 class NativeFolder(FolderTarget):

@@ -12,8 +12,8 @@ from trimtab.debloating.copies.renaming import names_any, rename_in
 from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
 from trimtab.debloating.targets.folder import FolderTarget
 from trimtab.errors import UserError
+from trimtab.processes.program import Program
 from trimtab.profiling.runs.from_workload import absolute, moved, program_of
-from trimtab.profiling.runs.program import Program
 
 _PACKAGES = "lib/python3*/site-packages"
 # Files that name the environment: scripts, import paths, what installs of projects inside it left,

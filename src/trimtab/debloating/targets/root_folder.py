@@ -29,9 +29,9 @@ from trimtab.debloating.removal import options_of, packages_that_stay
 from trimtab.debloating.targets.folder import FolderTarget
 from trimtab.errors import UserError
 from trimtab.native import native_path
+from trimtab.processes.program import Program
+from trimtab.processes.root import INIT, STARTED_BY_INIT, RootFileSystem
 from trimtab.profiling.runs.from_workload import absolute, program_in
-from trimtab.profiling.runs.program import Program
-from trimtab.profiling.runs.root import INIT, STARTED_BY_INIT, RootFileSystem
 from trimtab.records.manifest import Manifest
 from trimtab.records.usage import Usage
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
+from trimtab.processes.program import Program
 from trimtab.profiling.runs.comparable import check_steady
 from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.measured import MeasuredRun
-from trimtab.profiling.runs.program import Program
 
 ORIGINAL, DEBLOATED = "original", "debloated"
 

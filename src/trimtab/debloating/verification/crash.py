@@ -11,8 +11,8 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.native import native_path, with_preload
-from trimtab.profiling.runs.launch import followed
-from trimtab.profiling.runs.program import Program
+from trimtab.processes.launch import followed
+from trimtab.processes.program import Program
 from trimtab.records.verdict import Crash
 from trimtab.untrusted import UntrustedFileError, lines_of_untrusted, remove_existing
 

@@ -19,12 +19,12 @@ from trimtab.debloating.targets.base import Target
 from trimtab.debloating.verification.delivered_state import as_delivered
 from trimtab.debloating.verification.places import as_in_original
 from trimtab.errors import UserError
+from trimtab.processes.program import Program, ended
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.comparable import changing_lines, check_steady
 from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.from_workload import command_line
 from trimtab.profiling.runs.measured import MeasuredRun
-from trimtab.profiling.runs.program import Program, ended
 from trimtab.profiling.runs.run import measure_run
 from trimtab.records.misses.held_out import HeldOutInput, HeldOutRun
 from trimtab.records.misses.record_lines import CallCount, FileCount, lines_of_record

@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import Self
 
 from trimtab.errors import TrimtabError
-from trimtab.profiling.runs.root import RootFileSystem
+from trimtab.processes.root import RootFileSystem
 from trimtab.untrusted import lines_of_untrusted
 
 RECORD = "TRIMTAB_MAPPED_RECORD"

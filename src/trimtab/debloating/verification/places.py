@@ -10,9 +10,9 @@ from pathlib import Path
 
 from trimtab.config.groups.output import OutputComparison
 from trimtab.files import atomic_write
+from trimtab.processes.program import Program
 from trimtab.profiling.runs.compare import output_digest
 from trimtab.profiling.runs.measured import MeasuredRun
-from trimtab.profiling.runs.program import Program
 from trimtab.untrusted import UntrustedFileError, read_untrusted
 
 _MOST_BYTES = 64 << 20  # what is longer is compared as it is

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.verification.library_origins import LibraryFiles, and_more, file_of
+from trimtab.processes.program import Program
 from trimtab.profiling.profile import with_files_followed
-from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.resident import resident_library_bytes
 from trimtab.profiling.tracing.files import FileTrace, read_file_trace
 

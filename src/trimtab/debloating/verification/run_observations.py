@@ -6,8 +6,8 @@ from pathlib import Path
 from trimtab.debloating.slim_runs import restoring
 from trimtab.debloating.verification.compare import DEBLOATED
 from trimtab.debloating.verification.library_origins import RECORD, LibraryFiles
+from trimtab.processes.program import Program
 from trimtab.profiling.runs.measured import MeasuredRun
-from trimtab.profiling.runs.program import Program
 from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
 from trimtab.records.misses.removed_files import read_missed_files
 

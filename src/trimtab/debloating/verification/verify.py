@@ -35,12 +35,12 @@ from trimtab.debloating.verification.run_observations import Observed
 from trimtab.debloating.verification.shared_files import check_linked
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import remove_tree
+from trimtab.processes.program import Program, ended
 from trimtab.profiling.cpu_contention import Glimpse
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.from_workload import absolute
 from trimtab.profiling.runs.interleave import measure_interleaved
 from trimtab.profiling.runs.measured import MeasuredRun, runs_table
-from trimtab.profiling.runs.program import Program, ended
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.held_out import HeldOutInput
 from trimtab.records.misses.removed_calls import RemovedCall, united

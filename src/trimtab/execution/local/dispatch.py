@@ -23,10 +23,11 @@ import pandas as pd
 from trimtab.errors import UserError
 from trimtab.execution.history import JobOutcome, allocations_table, jobs_table
 from trimtab.execution.job_queue import Event, JobQueue, QueuedJob, QueueRunningJob
-from trimtab.execution.local.executions import CANNOT_START, Execution, kill, new_mark
 from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.execution.sprinting.sprinter import Sprinter
 from trimtab.policies.base import Policy
+from trimtab.processes.ending import kill, new_mark
+from trimtab.processes.execution import CANNOT_START, Execution
 from trimtab.profiling.meters.active_energy import ActiveEnergyMeter, EnergyReading
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 

@@ -19,8 +19,8 @@ from typing import Self
 
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import TrimtabError, UserError
-from trimtab.execution.local.executions import kill
 from trimtab.execution.slurm.configuration import nodes_of, slurm_conf
+from trimtab.processes.ending import kill
 
 _DAEMONS = ("munged", "slurmctld", "slurmd")
 _CLIENTS = ("sbatch", "scancel", "scontrol", "sinfo", "squeue")

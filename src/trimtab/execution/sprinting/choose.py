@@ -7,10 +7,10 @@ there is no cpufreq, cores take its place: by control group quota, or else by af
 import os
 
 from trimtab.errors import UserError
-from trimtab.execution.sprinting.control_groups import make_group
 from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSprinter
 from trimtab.execution.sprinting.frequencies import FrequencySprinter
 from trimtab.execution.sprinting.sprinter import NoSprinter, Sprinter
+from trimtab.processes.control_groups import make_group
 
 
 def find_sprinter(sprints: bool = True) -> Sprinter:

@@ -10,14 +10,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from trimtab.errors import UserError
-from trimtab.execution.sprinting.control_groups import (
+from trimtab.execution.sprinting.sprinter import Sprinter
+from trimtab.processes.control_groups import (
+    HasProcesses,
     group_of,
     members,
     move,
     move_into,
     remove_group,
 )
-from trimtab.execution.sprinting.sprinter import SprintableJob, Sprinter
 
 _NORMAL_CORES = 1
 
@@ -48,7 +49,7 @@ class QuotaSprinter(Sprinter):
         join = 'echo $$ > "$0" && exec "$@"'
         return ["/bin/sh", "-c", join, str(self._group / "cgroup.procs"), *command]
 
-    def attach(self, job: SprintableJob) -> None:
+    def attach(self, job: HasProcesses) -> None:
         """Move the job's processes into the group, until there is none that was not moved.
 
         Raises UserError where the machine does not allow that.
@@ -88,7 +89,7 @@ class AffinitySprinter(Sprinter):
             raise UserError("there is one core only: no more can be given to a job that sprints")
         if shutil.which("taskset") is None:
             raise UserError("taskset is missing: apt-get install util-linux")
-        self._job: SprintableJob | None = None
+        self._job: HasProcesses | None = None
         self.normal_milli, self.sprint_milli = 1000 * _NORMAL_CORES, 1000 * len(self._cpus)
         self.description = (
             f"by core affinity: {_NORMAL_CORES} core, sprints on all {len(self._cpus)}"
@@ -98,7 +99,7 @@ class AffinitySprinter(Sprinter):
         """Return the command that starts `command` on the first core."""
         return ["taskset", "--cpu-list", str(self._cpus[0]), *command]
 
-    def attach(self, job: SprintableJob) -> None:
+    def attach(self, job: HasProcesses) -> None:
         """Take the job whose threads are to be moved."""
         self._job = job
 
@@ -115,7 +116,7 @@ class AffinitySprinter(Sprinter):
             set_affinity(self._job, cpus)
 
 
-def set_affinity(job: SprintableJob, cpus: Sequence[int]) -> None:
+def set_affinity(job: HasProcesses, cpus: Sequence[int]) -> None:
     """Let the job's threads use `cpus` only: one by one, until there is none that was not moved.
 
     Raises OSError where none of the CPUs may be used.
@@ -128,7 +129,7 @@ def set_affinity(job: SprintableJob, cpus: Sequence[int]) -> None:
         moved |= new
 
 
-def _threads(job: SprintableJob) -> set[int]:
+def _threads(job: HasProcesses) -> set[int]:
     found: set[int] = set()
     for process in job.processes():
         with suppress(OSError):

@@ -3,24 +3,9 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol, Self
+from typing import Self
 
-
-class Process(Protocol):
-    """A process, of which only the number is asked."""
-
-    @property
-    def pid(self) -> int:
-        """Its number."""
-        ...
-
-
-class SprintableJob(Protocol):
-    """What is sped up: an execution of a command, or a session of Spark."""
-
-    def processes(self) -> Sequence[Process]:
-        """Return its living processes."""
-        ...
+from trimtab.processes.control_groups import HasProcesses
 
 
 class Sprinter(ABC):
@@ -38,7 +23,7 @@ class Sprinter(ABC):
         """Return the command that starts `command` where this sprinter has a hold on it."""
         return command
 
-    def attach(self, job: SprintableJob) -> None:
+    def attach(self, job: HasProcesses) -> None:
         """Take a job that runs, from `wrap`'s command or not."""
         return None
 

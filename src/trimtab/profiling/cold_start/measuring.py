@@ -19,6 +19,8 @@ from trimtab.images.extracting import extract
 from trimtab.images.merging import merged_view
 from trimtab.images.view import View
 from trimtab.images.writing.repacking import repack
+from trimtab.processes.program import Program
+from trimtab.processes.root import RootFileSystem
 from trimtab.profiling.cold_start import page_cache
 from trimtab.profiling.cold_start.pulling import paced_bytes_per_s, pull, registry, transfer_s
 from trimtab.profiling.cold_start.starting import first_output_s, to_first_output
@@ -26,8 +28,6 @@ from trimtab.profiling.cold_start.taking_apart import take_apart
 from trimtab.profiling.images.image_workload import in_root_of
 from trimtab.profiling.images.unpacked import image_at, image_cache
 from trimtab.profiling.runs.from_workload import program_in
-from trimtab.profiling.runs.program import Program
-from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.records.images.cold_start import (
     ColdRound,
     ColdSide,

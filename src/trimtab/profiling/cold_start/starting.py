@@ -8,10 +8,10 @@ from pathlib import Path
 
 from trimtab.config.groups.workload import Marks
 from trimtab.errors import UserError
-from trimtab.profiling.meters.processes import RunProcesses, adopting_orphans
-from trimtab.profiling.runs.launch import Launched, launched
+from trimtab.processes.launch import Launched, launched
+from trimtab.processes.program import Program, ended
+from trimtab.processes.run_processes import RunProcesses, adopting_orphans
 from trimtab.profiling.runs.measured import last_lines
-from trimtab.profiling.runs.program import Program, ended
 
 ANY_LINE = r"\S"  # but one of blanks
 _POLL_S = 0.005

@@ -13,9 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from trimtab.errors import UserError
+from trimtab.processes.program import Program
 from trimtab.profiling.cold_start import inside_python
 from trimtab.profiling.cold_start.starting import OutputLine, first_output_s
-from trimtab.profiling.runs.program import Program
 from trimtab.records.images.cold_start import ImportedPackage, PythonStart, StartParts
 from trimtab.untrusted import lines_of_untrusted
 

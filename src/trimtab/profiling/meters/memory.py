@@ -16,7 +16,7 @@ import resource
 from collections.abc import Sequence
 from pathlib import Path
 
-from trimtab.profiling.meters.processes import Stat
+from trimtab.processes.stat import Stat
 from trimtab.profiling.meters.system_calls import shares_memory
 
 _KIB = 1024

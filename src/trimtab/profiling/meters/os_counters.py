@@ -17,7 +17,7 @@ import resource
 from collections.abc import Iterable
 from pathlib import Path
 
-from trimtab.profiling.meters.processes import Stat
+from trimtab.processes.stat import Stat
 
 OS_COUNTERS = (
     "cpu_s",

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from trimtab.profiling.runs.root import RootFileSystem
+from trimtab.processes.root import RootFileSystem
 
 _BYTE_CODE = "PYTHONPYCACHEPREFIX"
 # By the variable that names the folder. What is only downloaded stays where it is.

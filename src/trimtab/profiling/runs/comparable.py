@@ -8,9 +8,9 @@ from pathlib import Path
 
 from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.errors import UserError
+from trimtab.processes.program import Program
 from trimtab.profiling.runs.compare import compare_outputs, steady_lines, whole_numbers
 from trimtab.profiling.runs.measured import MeasuredRun
-from trimtab.profiling.runs.program import Program
 from trimtab.untrusted import UntrustedFileError, read_untrusted
 
 # Sums in another order differ by less, results that anybody would call different by more.

@@ -16,7 +16,7 @@ from typing import Any
 from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.errors import UserError
 from trimtab.files import atomic_write
-from trimtab.profiling.as_user import User, open_written
+from trimtab.processes.as_user import User, open_written
 from trimtab.untrusted import UntrustedFileError, open_untrusted, read_untrusted
 
 _CHUNK_BYTES = 1 << 20

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from trimtab.processes.program import Program
 from trimtab.profiling.runs.caches import caches_in, make_caches
-from trimtab.profiling.runs.program import Program
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _HASH_SEED = "PYTHONHASHSEED"

@@ -12,11 +12,11 @@ from trimtab.config.groups.workload import Workload
 from trimtab.config.signals import signal_number
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
-from trimtab.profiling.as_user import User
+from trimtab.processes.as_user import User
+from trimtab.processes.program import Driver, Program
+from trimtab.processes.root import ENGINES_PATH, RootFileSystem
+from trimtab.processes.root_users import user_in
 from trimtab.profiling.images.image_workload import in_its_root
-from trimtab.profiling.runs.program import Driver, Program
-from trimtab.profiling.runs.root import ENGINES_PATH, RootFileSystem
-from trimtab.profiling.runs.root_users import user_in
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from trimtab.processes.program import Program
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.measured import MeasuredRun
-from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.progress import runs_to_do
 

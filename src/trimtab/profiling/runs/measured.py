@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from trimtab.errors import UserError
+from trimtab.processes.program import ended, format_exit_code
 from trimtab.profiling.meters.energy import Energy
 from trimtab.profiling.meters.os_counters import Counts
-from trimtab.profiling.runs.program import ended, format_exit_code
 from trimtab.records.tables import EPOCHS, RUNS
 from trimtab.untrusted import last_bytes_of
 

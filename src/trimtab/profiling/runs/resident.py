@@ -6,8 +6,8 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-from trimtab.profiling.runs.launch import followed
-from trimtab.profiling.runs.program import Program
+from trimtab.processes.launch import followed
+from trimtab.processes.program import Program
 
 _INTERVAL_S = 0.1
 

@@ -15,18 +15,18 @@ import pandas as pd
 
 from trimtab.config.groups.output import OutputComparison
 from trimtab.errors import UserError
+from trimtab.processes.drive import driver_output
+from trimtab.processes.launch import Launched, launched
+from trimtab.processes.marks import MOST_EPOCHS, MarkLog
+from trimtab.processes.program import Program, ended
+from trimtab.processes.run_processes import adopting_orphans
 from trimtab.profiling.long_running import LongRun
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.hardware_counters import HardwareCounters
 from trimtab.profiling.meters.os_counters import OS_COUNTERS
 from trimtab.profiling.meters.power_model import HardwareModel
-from trimtab.profiling.meters.processes import adopting_orphans
 from trimtab.profiling.runs.compare import output_digest, save_output
-from trimtab.profiling.runs.drive import driver_output
-from trimtab.profiling.runs.launch import Launched, launched
-from trimtab.profiling.runs.marks import MOST_EPOCHS, MarkLog
 from trimtab.profiling.runs.measured import MeasuredRun, last_lines, with_scores
-from trimtab.profiling.runs.program import Program, ended
 from trimtab.profiling.sampling.sampler import Sampler
 from trimtab.progress import run_done
 

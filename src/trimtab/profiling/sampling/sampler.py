@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from trimtab.processes.run_processes import RunProcesses
+from trimtab.processes.stat import Stat
 from trimtab.profiling.meters.energy import Energy, RunEnergy
 from trimtab.profiling.meters.gpus import GpuMeter, Gpus
 from trimtab.profiling.meters.hardware_counters import HARDWARE_EVENTS, HardwareCounters
@@ -12,7 +14,6 @@ from trimtab.profiling.meters.machine import machine_meters
 from trimtab.profiling.meters.memory import ResidentMemory
 from trimtab.profiling.meters.os_counters import OS_COUNTERS, Counts, OsCounters
 from trimtab.profiling.meters.power_model import HardwareModel
-from trimtab.profiling.meters.processes import RunProcesses, Stat
 from trimtab.profiling.sampling.timeline import Timeline
 
 _WHOLE = [name for name in OS_COUNTERS if name != "cpu_s"]

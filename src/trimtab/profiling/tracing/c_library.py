@@ -13,7 +13,7 @@ import numpy as np
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.native import loadable, native_path
-from trimtab.profiling.runs.root import RootFileSystem
+from trimtab.processes.root import RootFileSystem
 from trimtab.profiling.tracing.files import FileTrace
 from trimtab.profiling.tracing.function_records import ProcessRecord
 from trimtab.profiling.tracing.functions import FunctionTrace, TracedLibrary, is_of_go

@@ -21,7 +21,7 @@ from trimtab.binaries.elf.loading import read_loading
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.native import loadable, native_path, with_preload
-from trimtab.profiling.runs.root import ENGINES_PATH, RootFileSystem
+from trimtab.processes.root import ENGINES_PATH, RootFileSystem
 from trimtab.profiling.tracing.function_records import (
     ObjectRecord,
     ProcessRecord,

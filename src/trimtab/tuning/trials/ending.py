@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 from trimtab.errors import escape_control_characters
-from trimtab.profiling.runs.program import ended
+from trimtab.processes.program import ended
 from trimtab.tuning.trials.events import EndReason
 from trimtab.untrusted import last_bytes_of
 
@@ -42,16 +42,6 @@ def ending(
     if exit_code == -signal.SIGKILL and machine_struck:
         return EndReason.OUT_OF_MEMORY, f"{said}; meanwhile the machine ran out of memory"
     return (EndReason.CRASHED if exit_code < 0 else EndReason.FAILED), said
-
-
-def machine_kills() -> int:
-    """Return how many processes the kernel has killed for memory since the machine started."""
-    try:
-        text = Path("/proc/vmstat").read_text()
-    except OSError:
-        return 0
-    found = re.search(r"^oom_kill (\d+)$", text, re.MULTILINE)
-    return int(found[1]) if found else 0
 
 
 def _last_lines(path: Path) -> list[str]:

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from trimtab.config.groups.workload import Workload
-from trimtab.profiling.runs.marks import MOST_EPOCHS
+from trimtab.processes.marks import MOST_EPOCHS
+from trimtab.processes.memory_limit import kills_for_memory
 from trimtab.tuning.trials.clock import TrialClock
 from trimtab.tuning.trials.counting import TrialCounters
-from trimtab.tuning.trials.ending import ending, machine_kills
+from trimtab.tuning.trials.ending import ending
 from trimtab.tuning.trials.events import EndReason, EpochEnd, Event, TrialEnded
 from trimtab.tuning.trials.protocol import BrokenProtocolError, EpochReport, Hello, go, stop
 from trimtab.tuning.trials.running import RunningProgram, TrialFolder
@@ -50,7 +51,7 @@ class TrialProcess:
         self.change = self._machine.start(settings, running.began_on)
         running.let_go()
         self._counters = TrialCounters(running)
-        self._kills_before = machine_kills()
+        self._kills_before = kills_for_memory()
         self._events: deque[Event] = deque()
         self._over = False
         self._next_epoch = folder.first_epoch
@@ -315,7 +316,7 @@ class TrialProcess:
                 self._running.program.ends_with or frozenset({0}),
                 self._files.stderr,
                 limit_struck=self._machine.out_of_memory(),
-                machine_struck=machine_kills() > self._kills_before,
+                machine_struck=kills_for_memory() > self._kills_before,
             )
             if self._told_to_stop:
                 reason, message = EndReason.STOPPED, f"{message}, as it was told to stop"

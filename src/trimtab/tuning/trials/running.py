@@ -20,14 +20,15 @@ from typing import Any, Self
 import trimtab_trial
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import TrimtabError, UserError
-from trimtab.execution.local.executions import kill, new_mark
 from trimtab.files import parse_json, write_json
+from trimtab.processes.ending import kill, new_mark
+from trimtab.processes.launch import start_process
+from trimtab.processes.marks import FileFollower, MarkLog, PipeReader
+from trimtab.processes.program import Program
+from trimtab.processes.run_processes import RunProcesses
+from trimtab.processes.stat import Stat
 from trimtab.profiling.meters.hardware_counters import HardwareCounters
-from trimtab.profiling.meters.processes import RunProcesses, Stat
 from trimtab.profiling.runs.from_workload import program_of
-from trimtab.profiling.runs.launch import start_process
-from trimtab.profiling.runs.marks import FileFollower, MarkLog, PipeReader
-from trimtab.profiling.runs.program import Program
 from trimtab.tuning.trials.protocol import Channel
 from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.untrusted import new_file, new_folder, read_untrusted

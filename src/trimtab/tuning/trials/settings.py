@@ -14,9 +14,9 @@ from typing import Any
 from trimtab.errors import UserError
 from trimtab.execution.sprinting.core_sprinting import set_affinity
 from trimtab.execution.sprinting.frequencies import HighestFrequencies
-from trimtab.execution.sprinting.sprinter import SprintableJob
-from trimtab.tuning.trials.cpu_share import CpuShare
-from trimtab.tuning.trials.memory_limit import MemoryLimit, ProcessMemory, memory_limit
+from trimtab.processes.control_groups import HasProcesses
+from trimtab.processes.cpu_share import CpuShare
+from trimtab.processes.memory_limit import MemoryLimit, ProcessMemory, memory_limit
 
 _GIB = 1 << 30
 _THREAD_VARIABLES = (
@@ -107,7 +107,7 @@ class TrialMachine:
     Names are those of a configuration: cores, memory_gib, frequency_mhz, gpus; and cpu_share.
     """
 
-    def __init__(self, job: SprintableJob) -> None:
+    def __init__(self, job: HasProcesses) -> None:
         self._job = job
         self._memory: MemoryLimit | None = None
         self._cpu_share: CpuShare | None = None

@@ -13,7 +13,7 @@ from python_root import root_of_python
 from trimtab.debloating.images import byte_code
 from trimtab.debloating.images.byte_code import add_byte_code
 from trimtab.errors import UserError
-from trimtab.profiling.runs.root import RootFileSystem
+from trimtab.processes.root import RootFileSystem
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from trimtab.debloating.images.health_check import is_unserved, named_by_health_
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.fields import Fields
 from trimtab.images.archives.image import Config
-from trimtab.profiling.runs.root import ENGINES_PATH, RootFileSystem
+from trimtab.processes.root import ENGINES_PATH, RootFileSystem
 
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 ROOT: dict[str, Content] = {

@@ -16,8 +16,8 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.opening import open_image
 from trimtab.images.extracting import extract
 from trimtab.images.merging import merged_view
+from trimtab.processes.root import INIT, STARTED_BY_INIT
 from trimtab.profiling.images.unpacked import Unpacked
-from trimtab.profiling.runs.root import INIT, STARTED_BY_INIT
 
 MEMBERS: list[Entry] = [
     folder("etc", mode=0o711, uid=7),

@@ -11,7 +11,7 @@ from python_root import root_of_python
 from trimtab.cli.verbs import app
 from trimtab.images.archives.opening import open_image
 from trimtab.images.merging import merged_view
-from trimtab.profiling.runs.root import RootFileSystem
+from trimtab.processes.root import RootFileSystem
 from trimtab.records.misses.settling import Settling
 from trimtab.records.verdict import Verdict
 

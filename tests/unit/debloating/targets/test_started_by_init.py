@@ -12,10 +12,10 @@ from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import TrimtabError, UserError
+from trimtab.processes.root import INIT, STARTED_BY_INIT, RootFileSystem
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import with_files_followed
 from trimtab.profiling.runs.from_workload import program_of
-from trimtab.profiling.runs.root import INIT, STARTED_BY_INIT, RootFileSystem
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.files import read_file_trace
 from trimtab.records.usage import Usage, UsedFile

@@ -9,7 +9,7 @@ import pytest
 
 from trimtab.debloating.verification.library_origins import RECORD, LibraryFiles
 from trimtab.native import native_path
-from trimtab.profiling.runs.root import STARTED_BY_INIT, RootFileSystem
+from trimtab.processes.root import STARTED_BY_INIT, RootFileSystem
 
 
 @pytest.mark.parametrize("name", ["plain", "a\nb", "a\\012b", "caf\udce9", "\x1b[31m"])

@@ -8,9 +8,9 @@ import pytest
 
 from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.debloating.verification.places import as_in_original
+from trimtab.processes.program import Program
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.runs.measured import MeasuredRun
-from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 
 

@@ -19,11 +19,12 @@ from trimtab.errors import UserError
 from trimtab.execution.history import JobOutcome
 from trimtab.execution.job_queue import QueuedJob
 from trimtab.execution.local.dispatch import run_commands
-from trimtab.execution.local.executions import CANNOT_START, living
 from trimtab.execution.sprinting.sprinter import Sprinter
 from trimtab.policies.base import Policy
 from trimtab.policies.dias import Dias
 from trimtab.policies.priority import Priority
+from trimtab.processes.ending import living
+from trimtab.processes.execution import CANNOT_START
 from trimtab.profiling.meters.active_energy import ActiveEnergyMeter
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.records.parquet.files import read_table, write_table

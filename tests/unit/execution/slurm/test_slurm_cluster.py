@@ -9,7 +9,7 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.execution.slurm import cluster as slurm_cluster
 from trimtab.execution.slurm import jobs
 from trimtab.execution.slurm.cluster import SlurmCluster
-from trimtab.profiling.meters.processes import read_stat
+from trimtab.processes.stat import read_stat
 
 from real_queue import Gate, alive  # isort: skip
 

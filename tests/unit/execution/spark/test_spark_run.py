@@ -9,10 +9,10 @@ import pytest
 
 from trimtab.errors import UserError
 from trimtab.execution.spark.run import run_trace
-from trimtab.execution.sprinting.control_groups import group_of, make_group
 from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSprinter
 from trimtab.policies.dias import Dias
 from trimtab.policies.priority import Priority
+from trimtab.processes.control_groups import group_of, make_group
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import ALLOCATIONS, SCHEDULED
 from trimtab.spark.dropping import drop

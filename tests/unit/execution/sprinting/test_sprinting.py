@@ -10,12 +10,12 @@ from real_queue import Gate, queued
 
 from trimtab.errors import UserError
 from trimtab.execution.local.dispatch import run_commands
-from trimtab.execution.local.executions import Execution
 from trimtab.execution.sprinting.choose import find_sprinter
-from trimtab.execution.sprinting.control_groups import group_of, make_group, parents_for
 from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSprinter
 from trimtab.execution.sprinting.frequencies import FrequencySprinter
 from trimtab.policies.dias import Dias
+from trimtab.processes.control_groups import group_of, make_group, parents_for
+from trimtab.processes.execution import Execution
 
 # What Linux shows of one core of an Intel Xeon E5-2680 v3 under acpi-cpufreq.
 CPUFREQ = {

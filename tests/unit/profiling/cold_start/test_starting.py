@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import UserError
+from trimtab.processes.program import Driver, Program
+from trimtab.processes.stat import children_of
 from trimtab.profiling.cold_start.starting import OutputLine, first_output_s, to_first_output
-from trimtab.profiling.meters.processes import children_of
-from trimtab.profiling.runs.program import Driver, Program
 
 
 @pytest.fixture

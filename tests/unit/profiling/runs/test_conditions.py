@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtab.processes.program import Program
+from trimtab.processes.root import RootFileSystem
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.runs.conditions import Condition, varied
-from trimtab.profiling.runs.program import Program
-from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.profiling.runs.run import measure_run
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

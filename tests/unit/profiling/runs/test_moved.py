@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.processes.program import Driver, Program
 from trimtab.profiling.runs.from_workload import moved
-from trimtab.profiling.runs.program import Driver, Program
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.config.groups.workload import Marks
 from trimtab.errors import UserError
+from trimtab.processes.program import Program
 from trimtab.profiling.meters.os_counters import OS_COUNTERS
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.interleave import measure_interleaved
@@ -21,7 +22,6 @@ from trimtab.profiling.runs.measured import (
     runs_table,
     with_scores,
 )
-from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.records.parquet.files import read_table, write_table
 from trimtab.records.tables import EPOCHS, RUNS

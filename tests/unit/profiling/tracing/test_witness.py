@@ -11,7 +11,7 @@ from file_tracing import trace_files
 
 from trimtab.config.groups.workload import Workload
 from trimtab.native import native_path
-from trimtab.profiling.runs.program import Program
+from trimtab.processes.program import Program
 from trimtab.profiling.tracing.files import FileTrace, read_file_trace
 from trimtab.profiling.tracing.functions import FunctionTrace
 from trimtab.profiling.tracing.kernels import KernelTrace

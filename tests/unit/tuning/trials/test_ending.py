@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.tuning.trials.ending import ending, machine_kills
+from trimtab.processes.memory_limit import kills_for_memory
+from trimtab.tuning.trials.ending import ending
 from trimtab.tuning.trials.events import EndReason
 
 
@@ -20,7 +21,7 @@ def test_a_machine_without_memory(tmp_path: Path) -> None:
     assert told(tmp_path, -9, b"")[0] == EndReason.CRASHED
     assert told(tmp_path, 1, b"", machine_struck=True)[0] == EndReason.FAILED  # another's
     assert told(tmp_path, 0, b"", machine_struck=True, limit_struck=True)[0] == EndReason.FINISHED
-    assert machine_kills() >= 0
+    assert kills_for_memory() >= 0
 
 
 @pytest.mark.parametrize(

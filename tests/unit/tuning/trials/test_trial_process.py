@@ -26,7 +26,7 @@ from trial_programs import (
 
 from trimtab.config.groups.workload import ServerConfig
 from trimtab.errors import UserError
-from trimtab.profiling.runs.marks import PipeReader
+from trimtab.processes.marks import PipeReader
 from trimtab.tuning.trials.events import EndReason, EpochEnd, TrialEnded
 from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.tuning.trials.waiting import next_events

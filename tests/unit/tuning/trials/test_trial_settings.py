@@ -11,12 +11,12 @@ import pytest
 from trial_programs import LIMIT_S, NOTHING, end_of, epoch_of, is_gone, start, workload
 
 from trimtab.errors import UserError
-from trimtab.execution.sprinting.control_groups import make_group
 from trimtab.execution.sprinting.frequencies import HighestFrequencies
+from trimtab.processes.control_groups import make_group
+from trimtab.processes.memory_limit import GroupMemory, ProcessMemory
 from trimtab.profiling.meters.hardware_counters import CounterEvent, HardwareCounters
 from trimtab.tuning.trials.clock import TrialClock
 from trimtab.tuning.trials.events import EndReason
-from trimtab.tuning.trials.memory_limit import GroupMemory, ProcessMemory
 from trimtab.tuning.trials.settings import SystemSettings, TrialMachine
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))

@@ -10,10 +10,10 @@ from threading import Event
 from typing import Any
 
 from trimtab.errors import UserError
-from trimtab.profiling.meters.processes import RunProcesses, adopting_orphans
-from trimtab.profiling.runs.drive import Driving, check_address
-from trimtab.profiling.runs.marks import ExitWatcher, FileFollower, MarkLog, PipeReader
-from trimtab.profiling.runs.program import Program
+from trimtab.processes.drive import Driving, check_address
+from trimtab.processes.marks import ExitWatcher, FileFollower, MarkLog, PipeReader
+from trimtab.processes.program import Program
+from trimtab.processes.run_processes import RunProcesses, adopting_orphans
 from trimtab.untrusted import new_file
 
 

@@ -14,8 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from trimtab.errors import UserError
-from trimtab.execution.sprinting.control_groups import make_group, move_into, remove_group
-from trimtab.execution.sprinting.sprinter import SprintableJob
+from trimtab.processes.control_groups import HasProcesses, make_group, move_into, remove_group
 
 _KIB = 1024
 _KILLED = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
@@ -27,7 +26,7 @@ class MemoryLimit(ABC):
     description: str
 
     @abstractmethod
-    def set(self, job: SprintableJob, limit_bytes: int) -> None:
+    def set(self, job: HasProcesses, limit_bytes: int) -> None:
         """Limit the job's memory from now on.
 
         Raises UserError where it holds more, or the machine does not allow the limit.
@@ -56,7 +55,7 @@ class GroupMemory(MemoryLimit):
             (group / swap).write_text("0")
         self.description = "of all processes together, by a control group"
 
-    def set(self, job: SprintableJob, limit_bytes: int) -> None:
+    def set(self, job: HasProcesses, limit_bytes: int) -> None:
         """Write the limit and move the job's processes into the group."""
         self._check_held(limit_bytes)
         try:
@@ -67,8 +66,7 @@ class GroupMemory(MemoryLimit):
 
     def oom_killed(self) -> bool:
         """Whether the kernel has killed a process of the group for memory."""
-        found = _KILLED.search(self._events.read_text())
-        return found is not None and int(found[1]) > 0
+        return kills_for_memory(self._events) > 0
 
     def close(self) -> None:
         """Remove the group."""
@@ -87,7 +85,7 @@ class ProcessMemory(MemoryLimit):
     def __init__(self, why: str) -> None:
         self.description = f"of each process by itself (RLIMIT_DATA): {why}"
 
-    def set(self, job: SprintableJob, limit_bytes: int) -> None:
+    def set(self, job: HasProcesses, limit_bytes: int) -> None:
         """Limit every process, and what it starts, until there is none that was not limited."""
         limited: set[int] = set()
         while new := {one.pid for one in job.processes()} - limited:
@@ -104,6 +102,15 @@ def memory_limit() -> MemoryLimit:
         return GroupMemory(make_group("memory"))
     except UserError as error:
         return ProcessMemory(str(error))
+
+
+def kills_for_memory(counts: Path = Path("/proc/vmstat")) -> int:
+    """Return how many processes the kernel has killed for memory: a group's, or the machine's."""
+    try:
+        found = _KILLED.search(counts.read_text())
+    except OSError:
+        return 0
+    return int(found[1]) if found else 0
 
 
 def _check(held_bytes: int, limit_bytes: int) -> None:

@@ -3,85 +3,19 @@
 A process belongs to the run if it is in the session of the run's first process, or if its parent
 belongs to the run. A daemon leaves the session and loses its parent; so that it is not lost, the
 measuring process makes itself the one that orphans are given to (`PR_SET_CHILD_SUBREAPER`,
-prctl(2)) while a run lasts. The fields of /proc/PID/stat are those of proc_pid_stat(5).
+prctl(2)) while a run lasts.
 """
 
 import ctypes
 import os
-import signal
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import contextmanager
 
-_PROC = Path("/proc")
+from trimtab.processes.ending import kill_all
+from trimtab.processes.stat import Stat, all_pids, environment_of, read_stat
+
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_CHILD_SUBREAPER = 37
-_KILL_PATIENCE_S = 10.0
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-
-
-@dataclass(frozen=True)
-class Stat:
-    """One reading of /proc/PID/stat; `reaped_*` sums the children that were waited for."""
-
-    pid: int
-    parent: int
-    session: int
-    start_ticks: int
-    is_zombie: bool
-    cpu_s: float
-    minor_faults: int
-    major_faults: int
-    reaped_cpu_s: float
-    reaped_minor_faults: int
-    reaped_major_faults: int
-
-
-def parse_stat(line: str) -> Stat:
-    """Return the fields of one /proc/PID/stat line; the name may hold spaces and brackets."""
-    head, _, tail = line.rpartition(")")
-    fields = tail.split()
-    numbers = [int(field) for field in fields[1:20]]
-    return Stat(
-        pid=int(head.split(" ", 1)[0]),
-        parent=numbers[0],
-        session=numbers[2],
-        start_ticks=numbers[18],
-        # Where others go on without the first thread, that one is a zombie, and the process none.
-        is_zombie=fields[0] in "ZX" and numbers[16] <= 1,
-        cpu_s=(numbers[10] + numbers[11]) / _TICKS_PER_S,
-        minor_faults=numbers[6],
-        major_faults=numbers[8],
-        reaped_cpu_s=(numbers[12] + numbers[13]) / _TICKS_PER_S,
-        reaped_minor_faults=numbers[7],
-        reaped_major_faults=numbers[9],
-    )
-
-
-def read_stat(pid: int) -> Stat | None:
-    """Return what /proc says about `pid`, or None when it is gone."""
-    try:
-        return parse_stat((_PROC / str(pid) / "stat").read_text(errors="replace"))
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-
-
-def children_of(pid: int) -> list[int]:
-    """Return the children of a process that have not ended, by number."""
-    stats = [stat for each in sorted(_listed()) if (stat := read_stat(each)) is not None]
-    return [stat.pid for stat in stats if stat.parent == pid and not stat.is_zombie]
-
-
-def with_descendants(pid: int) -> set[int]:
-    """Return the number of a process with those of all that descend from it and have not ended."""
-    stats = [stat for each in sorted(_listed()) if (stat := read_stat(each)) is not None]
-    family, before = {pid}, 0
-    while len(family) > before:
-        before = len(family)
-        family |= {stat.pid for stat in stats if stat.parent in family and not stat.is_zombie}
-    return family
 
 
 @contextmanager
@@ -114,7 +48,7 @@ class RunProcesses:
         self.leader: int | None = None
         self._mark = None if mark is None else f"\0{mark}\0".encode()
         self.killed: set[int] = set()
-        self._strangers = _listed()
+        self._strangers = all_pids()
         self._members: dict[int, int] = {}
 
     def living(self) -> list[Stat]:
@@ -123,7 +57,7 @@ class RunProcesses:
         A process is read after its ancestors: so one that ends meanwhile is missing from a sum
         over processes and the children they waited for, and never counted twice.
         """
-        listed = _listed()
+        listed = all_pids()
         self._strangers &= listed
         self._members = {pid: start for pid, start in self._members.items() if pid in listed}
         unknown = {
@@ -146,17 +80,8 @@ class RunProcesses:
 
     def kill(self) -> int:
         """Kill every process of the run; return how many there were."""
-        killed = set()
-        deadline = time.monotonic() + _KILL_PATIENCE_S
-        while alive := [stat for stat in self.living() if not stat.is_zombie]:
-            for stat in alive:
-                killed.add((stat.pid, stat.start_ticks))
-                self.killed.add(stat.pid)
-                with suppress(ProcessLookupError):
-                    os.kill(stat.pid, signal.SIGKILL)
-            if time.monotonic() > deadline:  # stuck in the kernel: nothing more can be done
-                break
-            time.sleep(0.001)
+        killed = kill_all(lambda: [stat for stat in self.living() if not stat.is_zombie])
+        self.killed |= {stat.pid for stat in killed}
         return len(killed)
 
     def _belongs(self, stat: Stat) -> bool:
@@ -165,15 +90,3 @@ class RunProcesses:
         if self._mark is not None:
             return self._mark in environment_of(stat.pid)
         return stat.parent == os.getpid() and stat.session != os.getsid(0)
-
-
-def environment_of(pid: int) -> bytes:
-    """Return a process' environment with a null byte around each entry; empty if not ours."""
-    try:
-        return b"\0" + (_PROC / str(pid) / "environ").read_bytes()
-    except OSError:
-        return b""
-
-
-def _listed() -> set[int]:
-    return {int(entry.name) for entry in os.scandir(_PROC) if entry.name.isdigit()}

@@ -16,12 +16,12 @@ from trimtab.config.groups.output import Output
 from trimtab.config.groups.workload import Marks
 from trimtab.errors import UserError
 from trimtab.native import native_path
-from trimtab.profiling.as_user import User
+from trimtab.processes.as_user import User
+from trimtab.processes.launch import start_process
+from trimtab.processes.program import Driver, Program
+from trimtab.processes.root import RootFileSystem
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import with_files_followed
-from trimtab.profiling.runs.launch import start_process
-from trimtab.profiling.runs.program import Driver, Program
-from trimtab.profiling.runs.root import RootFileSystem
 from trimtab.profiling.runs.run import measure_run
 
 PROGRAMS = ["sh", "cat", "id", "ls", "mkdir", "mv", "rm", "sleep", "stat", "touch", "head"]

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from trimtab.errors import UserError
 from trimtab.native import native_folders, native_path
-from trimtab.profiling.as_user import User
+from trimtab.processes.as_user import User
 
 ENGINES_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # In a slim root: what puts removed files back for programs that load no library of ours (native/

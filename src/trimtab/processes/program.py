@@ -11,8 +11,8 @@ from trimtab.config.groups.output import Output
 from trimtab.config.groups.workload import Marks
 from trimtab.config.signals import signal_name
 from trimtab.errors import UserError
-from trimtab.profiling.as_user import User
-from trimtab.profiling.runs.root import RootFileSystem
+from trimtab.processes.as_user import User
+from trimtab.processes.root import RootFileSystem
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 
 from trimtab.errors import UserError
-from trimtab.execution.sprinting.control_groups import make_group, move_into, remove_group
-from trimtab.execution.sprinting.sprinter import SprintableJob
+from trimtab.processes.control_groups import HasProcesses, make_group, move_into, remove_group
 
 RUN_S = 0.005
 _NEW_PROCESSES_S = 0.1
@@ -45,7 +44,7 @@ class CpuShare:
                     (self._group / name).write_text(str(weight))
                     self.first = True
 
-    def set(self, job: SprintableJob, share: float) -> None:
+    def set(self, job: HasProcesses, share: float) -> None:
         """Let the job run for `share` of the time, above 0 and up to 1."""
         if not 0 < share <= 1:
             raise UserError(f"a share of {share:g} of the time: expected above 0 and up to 1")
@@ -72,7 +71,7 @@ class CpuShare:
             self._thread = None
             self._ending.clear()
 
-    def _alternate(self, job: SprintableJob) -> None:
+    def _alternate(self, job: HasProcesses) -> None:
         """Stop and continue the job by turns; what a turn is too long by, the next is shorter."""
         if os.sched_getscheduler(0) == os.SCHED_OTHER:  # on a busy machine it would come too late
             with suppress(PermissionError):
@@ -97,7 +96,7 @@ class CpuShare:
                     owed_s -= time.monotonic() - stopped_at
 
 
-def _handles(job: SprintableJob) -> Iterator[AbstractContextManager[int]]:
+def _handles(job: HasProcesses) -> Iterator[AbstractContextManager[int]]:
     """Yield a handle of each process, which no later one can be taken for."""
     for process in job.processes():
         with suppress(OSError):

@@ -10,12 +10,12 @@ import errno
 import itertools
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from trimtab.errors import UserError
-from trimtab.execution.sprinting.sprinter import SprintableJob
 
 _LIMIT_FILES = {
     "cpu": ("cpu.max", "cpu.cfs_quota_us"),
@@ -23,6 +23,21 @@ _LIMIT_FILES = {
 }
 _EMPTY_PATIENCE_S = 2.0
 _numbers = itertools.count()
+
+
+class Process(Protocol):
+    """A process, of which only the number is asked."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+
+class HasProcesses(Protocol):
+    """An execution of a command, a session of Spark or a trial."""
+
+    def processes(self) -> Sequence[Process]:
+        """Return its living processes."""
 
 
 def make_group(controller: str, mounts: str | None = None, own: str | None = None) -> Path:
@@ -60,7 +75,7 @@ def parents_for(controller: str, mounts: str, own: str) -> Iterator[Path]:
                 break
 
 
-def move_into(group: Path, job: SprintableJob) -> None:
+def move_into(group: Path, job: HasProcesses) -> None:
     """Move the job's processes into the group, until there is none that was not moved.
 
     Raises UserError where the machine does not allow that.

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import UserError
-from trimtab.profiling.as_user import User
-from trimtab.profiling.runs.root import RootFileSystem
-from trimtab.profiling.runs.root_users import user_in
+from trimtab.processes.as_user import User
+from trimtab.processes.root import RootFileSystem
+from trimtab.processes.root_users import user_in
 
 PASSWD = "root:x:0:0::/root:/bin/sh\nweb:x:33:44:Web:/srv:/bin/false\n7:x:70:71::/seven:\nodd:x\n"
 GROUP = "root:x:0:\nweb:x:44:\nlogs:x:50:other,web\ndata:x:51:web\nempty:x:52:\n"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.processes.program import Program
+from trimtab.processes.stat import parse_stat, read_stat
 from trimtab.profiling.meters.power_model import HardwareModel
-from trimtab.profiling.meters.processes import parse_stat, read_stat
 from trimtab.profiling.runs.measured import MeasuredRun
-from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 
 HARDWARE = HardwareModel("test_machine", 2, 2.0, 10.0, 0.5, 4.0, 0.2, "a test")
@@ -128,7 +128,7 @@ def test_a_session_that_began_outside_a_container_is_not_the_run_s() -> None:
     """Its number there is 0, of which is every other process that was started there, too."""
     code = (
         "import os, subprocess, sys\n"
-        "from trimtab.profiling.meters.processes import RunProcesses\n"
+        "from trimtab.processes.run_processes import RunProcesses\n"
         "assert os.getsid(0) == 0\n"
         "processes = RunProcesses('TRIMTAB_TEST_MARK=1')\n"
         "wait, pipe = [sys.executable, '-c', 'input()'], subprocess.PIPE\n"

@@ -11,10 +11,10 @@ import pytest
 
 from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.errors import UserError
+from trimtab.processes.launch import followed
+from trimtab.processes.program import Driver, Program
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
-from trimtab.profiling.runs.launch import followed
 from trimtab.profiling.runs.measured import MeasuredRun
-from trimtab.profiling.runs.program import Driver, Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.files import read_file_trace, tracing_command
 

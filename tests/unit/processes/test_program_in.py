@@ -8,10 +8,10 @@ import pytest
 
 from trimtab.config.groups.workload import ServerConfig, TargetConfig, Workload
 from trimtab.errors import UserError
-from trimtab.profiling.as_user import User
+from trimtab.processes.as_user import User
+from trimtab.processes.program import Program
+from trimtab.processes.root import RootFileSystem
 from trimtab.profiling.runs.from_workload import program_in
-from trimtab.profiling.runs.program import Program
-from trimtab.profiling.runs.root import RootFileSystem
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from trimtab.cli.program_options import ProgramOptions
 from trimtab.config.groups.debloat import Debloat, Remove
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.errors import UserError
-from trimtab.profiling.as_user import User
+from trimtab.processes.as_user import User
 from trimtab.records.verdict import Verdict
 
 NAMES = ["used", *(f"unused_{i}" for i in range(8))]

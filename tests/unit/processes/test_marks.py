@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from trimtab.config.groups.workload import Marks
 from trimtab.errors import TrimtabError
-from trimtab.profiling.runs.marks import FileFollower, MarkLog, PipeReader
+from trimtab.processes.marks import FileFollower, MarkLog, PipeReader
 from trimtab.untrusted import new_file
 
 TEXT = b"warming up\nfirst\nepoch 1\n50%\rnot an epoch\nepoch 2\n\xff first\nepoch 3"
@@ -54,7 +54,7 @@ def test_pieces_of_a_line_without_end_cost_what_they_hold() -> None:
 
 
 def test_epochs_and_scores_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trimtab.profiling.runs.marks.MOST_EPOCHS", 3)
+    monkeypatch.setattr("trimtab.processes.marks.MOST_EPOCHS", 3)
     log = MarkLog(Marks(epoch="^epoch (?P<loss>.+)"))
     log.feed(b"epoch " + b"9" * 100_000 + b"\n", 0.0)
     log.feed(b"epoch 1\n" * 10, 1.0)
@@ -90,7 +90,7 @@ def test_a_file_of_marks_that_grows_by_a_terabyte(tmp_path: Path) -> None:
 
 def test_a_pipe_that_stays_open_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that is not of the run may have got it from one that is."""
-    monkeypatch.setattr("trimtab.profiling.runs.marks._PIPE_PATIENCE_S", 0.01)
+    monkeypatch.setattr("trimtab.processes.marks._PIPE_PATIENCE_S", 0.01)
     out, into = os.pipe()
     with os.fdopen(out, "rb") as pipe, new_file(tmp_path / "stdout") as copy:
         reader = PipeReader(pipe, copy, lambda data: None)

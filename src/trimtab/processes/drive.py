@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO
 
 from trimtab.errors import UserError
-from trimtab.profiling.meters.processes import children_of, with_descendants
-from trimtab.profiling.runs.program import Driver, Program, ended
+from trimtab.processes.program import Driver, Program, ended
+from trimtab.processes.stat import children_of, family_of
 from trimtab.untrusted import UntrustedFileError, new_file, open_untrusted
 
 _POLL_S = 0.01
@@ -137,7 +137,7 @@ class Driving(threading.Thread):
 
     def _stop(self) -> None:
         targets = children_of(self._pid) if self._program.by_tracer else [self._pid]
-        self.stopped = with_descendants(self._pid)
+        self.stopped = {self._pid, *(stat.pid for stat in family_of(self._pid))}
         for pid in targets:
             with suppress(ProcessLookupError):
                 os.kill(pid, self._driver.stop)

@@ -11,7 +11,7 @@ from typing import IO
 
 from trimtab.config.groups.workload import Marks
 from trimtab.errors import TrimtabError
-from trimtab.profiling.as_user import User, open_written
+from trimtab.processes.as_user import User, open_written
 from trimtab.untrusted import UntrustedFileError
 
 _LONGEST_LINE_BYTES = 1 << 20

@@ -3,8 +3,8 @@
 from pathlib import PurePath
 
 from trimtab.errors import UserError
-from trimtab.profiling.as_user import User
-from trimtab.profiling.runs.root import RootFileSystem
+from trimtab.processes.as_user import User
+from trimtab.processes.root import RootFileSystem
 from trimtab.untrusted import UntrustedFileError, read_untrusted
 
 _MOST_BYTES = 1 << 22

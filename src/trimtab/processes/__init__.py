@@ -1,0 +1,1 @@
+"""Starting, confining, observing and ending programs."""
