@@ -3,6 +3,9 @@
 It is flock(2) on a file in the folder, which the kernel releases with the process; NFS has it for
 all hosts. The file says who holds it, for the error that the next one gets, and is removed when it
 is released in order. One that is left behind is no lock.
+
+Elsewhere are locks that others take too: of the fallbacks' state (debloating.files.forgetting), of
+a file that keeps frequencies (execution.sprinting.frequencies), of PostgreSQL (tuning.sharing).
 """
 
 import errno

@@ -14,8 +14,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from trimtab.errors import UserError
@@ -84,7 +84,7 @@ class CpuShare:
                 began = time.monotonic()
                 if began - looked_at > _NEW_PROCESSES_S:
                     processes.close()
-                    handles = [processes.enter_context(handle) for handle in _handles(job)]
+                    handles = _handles(job, processes)
                     looked_at = began
                 self._ending.wait(max(0.0, RUN_S - (time.monotonic() - began)))
                 stopped_at = time.monotonic()
@@ -96,19 +96,14 @@ class CpuShare:
                     owed_s -= time.monotonic() - stopped_at
 
 
-def _handles(job: HasProcesses) -> Iterator[AbstractContextManager[int]]:
-    """Yield a handle of each process, which no later one can be taken for."""
+def _handles(job: HasProcesses, closing: ExitStack) -> list[int]:
+    """Return a handle of each process, which no later one can be taken for, until `closing`."""
+    handles = []
     for process in job.processes():
         with suppress(OSError):
-            yield _closing(os.pidfd_open(process.pid))
-
-
-@contextmanager
-def _closing(handle: int) -> Iterator[int]:
-    try:
-        yield handle
-    finally:
-        os.close(handle)
+            handles.append(os.pidfd_open(process.pid))
+            closing.callback(os.close, handles[-1])
+    return handles
 
 
 def _send(handles: Iterable[int], number: signal.Signals) -> None:
