@@ -13,7 +13,7 @@ from pathlib import Path
 
 from common import save
 
-from trimtab.debloating.copies.disk_use import disk_use
+from trimtab.disk_use import disk_use
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.misses.settling import Settling
 

@@ -33,6 +33,7 @@ from trimtab.debloating.outcome import (
 from trimtab.debloating.removal import Removal
 from trimtab.debloating.slimming import OnProgress, Slimming
 from trimtab.debloating.targets.registry import target_of
+from trimtab.disk_use import disk_bytes
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import atomic_write, remove_tree
 from trimtab.native import survive_truncation
@@ -156,7 +157,7 @@ class Debloating:
                 workload="unloaded", command=[], complete=True, libraries=with_digests(removed)
             )
             self._usages.append(usage)
-        return {name: Path(root, name).stat().st_blocks * 512 for name in by_name}
+        return {name: disk_bytes(Path(root, name).stat()) for name in by_name}
 
     def _closed(self) -> Removal:
         return self.target.removal(

@@ -14,6 +14,7 @@ from trimtab.cli.output.progress_lines import LIBRARIES
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption
 from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating.libraries.reconstruct import reconstruct as rebuild
+from trimtab.disk_use import disk_bytes
 from trimtab.evaluation.outcome.document import mb
 from trimtab.records.library_spans import LibrarySpans
 
@@ -55,12 +56,12 @@ def reconstruct(
     library = rebuild(span_path, output_dir, options.mode)
     speaker.path(library)
     before, after = LibrarySpans.read(span_path).size_bytes, library.stat()
-    speaker.notes.print(f"{mb(before)} MB before, {mb(after.st_blocks * 512)} MB on disk now")
+    speaker.notes.print(f"{mb(before)} MB before, {mb(disk_bytes(after))} MB on disk now")
     speaker.result(
         {
             "library": library,
             "before_bytes": before,
             "after_bytes": after.st_size,
-            "after_disk_bytes": after.st_blocks * 512,
+            "after_disk_bytes": disk_bytes(after),
         }
     )

@@ -16,6 +16,7 @@ from trimtab.config.groups.debloat import Share
 from trimtab.debloating.copies.directory_handle import DirectoryHandle
 from trimtab.debloating.copies.layout import EnvironmentLayout, LayoutEntry, bytecode_may_go
 from trimtab.debloating.copies.status import copy_status, give
+from trimtab.disk_use import disk_bytes
 from trimtab.errors import TrimtabError
 from trimtab.files import sha256_of
 from trimtab.records.built_environment import LinkedFile
@@ -162,7 +163,7 @@ class _Taking:
         elif not stat.S_ISREG(status.st_mode):
             return  # a socket or pipe of a program that ran
         elif self.share != Share.COPY and self._reflink(entry, held):
-            self.reflinked[entry.name] = status.st_blocks * 512
+            self.reflinked[entry.name] = disk_bytes(status)
         elif self.share == Share.AUTO and (head := _compiled(path)) and link(path, held, name):
             if head.startswith(_MACHINE_CODE):  # Python itself checks what it compiled
                 self.linked[entry.name] = LinkedFile(status.st_size, status.st_mtime_ns)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable
 
 from trimtab.debloating.copies.layout import EnvironmentLayout, LayoutEntry
 from trimtab.debloating.files.kinds_of_files import kind_of_file
+from trimtab.disk_use import disk_bytes
 from trimtab.records.manifest import OtherFiles
 from trimtab.records.usage import Usage
 
@@ -37,7 +38,7 @@ def other_files(
     for entry in _named_once(layout, read):
         if entry.name in libraries:
             continue
-        of_kind, size_bytes = found[kind_of_file(f"/{entry.name}")], entry.status.st_blocks * 512
+        of_kind, size_bytes = found[kind_of_file(f"/{entry.name}")], disk_bytes(entry.status)
         kept_bytes = 0 if goes(entry.name) else size_bytes
         of_kind.update(files=1, disk_bytes=size_bytes, kept_disk_bytes=kept_bytes)
         if _as_used(layout, entry) not in read:

@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from trimtab.disk_use import disk_bytes
 from trimtab.files import read_ahead, sha256_of
 from trimtab.zstd import zstd
 
@@ -34,4 +35,4 @@ def size_of(path: Path) -> FileSize:
         while chunk := file.read(_CHUNK_BYTES):
             compressed += len(compressor.compress(chunk))
     compressed += len(compressor.flush())
-    return FileSize(status.st_size, status.st_blocks * 512, compressed, sha256_of(path))
+    return FileSize(status.st_size, disk_bytes(status), compressed, sha256_of(path))

@@ -11,7 +11,6 @@ from typing import ClassVar, Self
 from trimtab.config.groups.debloat import Fallback, Mode, Share
 from trimtab.debloating.copies.copying import copy_tree, take_over
 from trimtab.debloating.copies.directory_handle import DirectoryHandle
-from trimtab.debloating.copies.disk_use import disk_use
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM, EnvironmentLayout
 from trimtab.debloating.fallback import (
     IDENTITY_FILE,
@@ -27,6 +26,7 @@ from trimtab.debloating.libraries.profiled import ProfiledLibrary, profiled_libr
 from trimtab.debloating.original_identity import identity_bytes, identity_of
 from trimtab.debloating.removal import removed_paths
 from trimtab.debloating.targets.base import Target
+from trimtab.disk_use import disk_use
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import new_folder_beside, remove_tree, replace_folder, sha256_of_all
 from trimtab.records.built_environment import BuiltEnvironment, OriginalIdentity

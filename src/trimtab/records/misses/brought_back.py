@@ -5,12 +5,12 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from trimtab.disk_use import disk_bytes
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import FILES
 from trimtab.records.values import unescaped
 
 STATE_FILE = Path("trimtab/files.state")  # in a slim environment: a byte for each removed path
-_BLOCK_BYTES = 512
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def brought_back(debloated: Path) -> BroughtBack:
         return BroughtBack()
     table = read_table(debloated / "files.parquet", FILES)
     paths: list[str] = []
-    disk_bytes: dict[tuple[int, int], int] = {}
+    by_inode: dict[tuple[int, int], int] = {}
     for path in map(unescaped, table["path"][~table["kept"]]):
         try:
             status = os.lstat(environment / path)
@@ -42,5 +42,5 @@ def brought_back(debloated: Path) -> BroughtBack:
             continue
         paths.append(path)
         if stat.S_ISREG(status.st_mode):
-            disk_bytes[status.st_dev, status.st_ino] = status.st_blocks * _BLOCK_BYTES
-    return BroughtBack(tuple(paths), len(disk_bytes), sum(disk_bytes.values()))
+            by_inode[status.st_dev, status.st_ino] = disk_bytes(status)
+    return BroughtBack(tuple(paths), len(by_inode), sum(by_inode.values()))
