@@ -5,12 +5,13 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
+from trimtab.debloating.files.dpkg import owned_paths
 from trimtab.debloating.files.python_distributions import Distributions
-from trimtab.debloating.files.tree import FileTree, NodeKind, joined
+from trimtab.debloating.files.tree import FileTree, joined
 
-_DPKG = "/var/lib/dpkg/info"
 APK = ("/lib/apk/db/installed", "/usr/lib/apk/db/installed")
 _BYTE_CODE = re.compile(r"(.*)/__pycache__/([^/.]+)\.[^/]*\.pyc\Z")
+_OF_CONDA = re.compile(r"/conda-meta/[^/]*\.json\Z")
 _MOST_CONDA_BYTES = 1 << 26
 
 
@@ -22,7 +23,7 @@ def packages_of(tree: FileTree) -> dict[str, str]:
     are dpkg's. A file that no package claims is left out; what is damaged claims none.
     """
     owners: dict[str, str] = {}
-    for path, package in (*_of_dpkg(tree), *_of_apk(tree)):
+    for path, package in (*owned_paths(tree), *_of_apk(tree)):
         owners[path] = package
     conda = ((path, f"conda:{name}") for path, _, name in conda_files(tree))
     for path, package in (*_of_pip(tree, owners), *conda):
@@ -35,37 +36,18 @@ def packages_of(tree: FileTree) -> dict[str, str]:
     return owners
 
 
-def _of_dpkg(tree: FileTree) -> Iterator[tuple[str, str]]:
-    places: dict[str, str | None] = {}
-    for name in tree.names.get(_DPKG, ()):
-        package = name.removesuffix(".list").partition(":")[0]
-        path = joined(_DPKG, name)
-        if not name.endswith(".list") or tree.nodes[path].kind is not NodeKind.FILE:
-            continue
-        for line in tree.text(path).splitlines():
-            # Where /lib is a link to /usr/lib, lists name files by either.
-            folder, base = posixpath.split(line)
-            if folder not in places:
-                places[folder] = tree.walk(folder).end if folder.startswith("/") else None
-            place = places[folder]
-            at = joined(place or "/", base)
-            if place is not None and at in tree.nodes and at not in tree.names:
-                yield at, f"dpkg:{package}"
-
-
 def _of_apk(tree: FileTree) -> Iterator[tuple[str, str]]:
     """Read apk's database: a letter a field, `P` a package, `F` a folder and `R` a file in it."""
     for database in APK:
-        if database in tree.nodes and tree.nodes[database].kind is NodeKind.FILE:
-            package = folder = ""
-            for line in tree.text(database).splitlines():
-                key, _, value = line.partition(":")
-                if key == "P":
-                    package = value
-                elif key == "F":
-                    folder = f"/{value}" if value else ""
-                elif key == "R" and (path := f"{folder}/{value}") in tree.nodes:
-                    yield path, f"apk:{package}"
+        package = folder = ""
+        for line in tree.own_text(database).splitlines():
+            key, _, value = line.partition(":")
+            if key == "P":
+                package = value
+            elif key == "F":
+                folder = f"/{value}" if value else ""
+            elif key == "R" and (path := f"{folder}/{value}") in tree.nodes:
+                yield path, f"apk:{package}"
 
 
 def _of_pip(tree: FileTree, owners: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -76,18 +58,11 @@ def _of_pip(tree: FileTree, owners: Mapping[str, str]) -> Iterator[tuple[str, st
             yield path, f"pip:{distributions.names[metadata]}"
 
 
-def _is_of_conda(path: str) -> bool:
-    folder, name = posixpath.split(path)
-    return name.endswith(".json") and posixpath.basename(folder) == "conda-meta"
-
-
 def conda_files(tree: FileTree) -> Iterator[tuple[str, str, str]]:
     """Yield each path of a conda package, the file that conda has about it, and its name."""
-    for path in sorted(filter(_is_of_conda, tree.nodes)):
-        if tree.nodes[path].kind is not NodeKind.FILE:
-            continue
+    for path in sorted(filter(_OF_CONDA.search, tree.nodes)):
         try:
-            document = json.loads(tree.text(path, _MOST_CONDA_BYTES))
+            document = json.loads(tree.own_text(path, _MOST_CONDA_BYTES))
         except (ValueError, RecursionError):
             continue
         if not isinstance(document, dict) or not isinstance(document.get("files"), list):

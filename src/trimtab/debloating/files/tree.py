@@ -125,6 +125,12 @@ class FileTree:
         with self.open_file(path) as file:
             return file.read(most_bytes).decode("utf-8", "surrogateescape")
 
+    def own_text(self, path: str, most_bytes: int = _MOST_TEXT_BYTES) -> str:
+        """Return the text of what is at a path of the tree; nothing where it is no regular file."""
+        node = self.nodes.get(path)
+        is_file = node is not None and node.kind is NodeKind.FILE
+        return self.text(path, most_bytes) if is_file else ""
+
     def lines_at(self, seen: str) -> list[str]:
         """Return the lines of the file that a path leads to; none where there is no such file.
 

@@ -20,8 +20,8 @@ from trimtab.config.groups.workload import Workload
 from trimtab.debloating.copies.directory_handle import DirectoryHandle
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM, EnvironmentLayout
 from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
-from trimtab.debloating.files.chosen.dpkg_list import add_package_list
 from trimtab.debloating.files.closure import kept_paths
+from trimtab.debloating.files.dpkg import add_package_list
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
 from trimtab.debloating.libraries.profiled import ProfiledLibrary

@@ -13,7 +13,7 @@ _MOUNT_POINTS = (
     *("/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/mtab"),
 )
 # Of apk and rpm one file, or one database, is about all packages; distroless images have a file for
-# each. Those of dpkg are made anew, of the packages that stay (`chosen.dpkg_list`).
+# each. Those of dpkg are made anew, of the packages that stay (`files.dpkg`).
 _DATABASES = (
     *("/lib/apk/db/installed", "/usr/lib/apk/db/installed", "/etc/alpine-release"),
     *("/etc/apk/repositories", "/etc/apk/world"),

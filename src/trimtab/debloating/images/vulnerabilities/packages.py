@@ -6,14 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from trimtab.debloating.files.dpkg import fields_of, installed
 from trimtab.debloating.files.packages import APK, packages_of
 from trimtab.debloating.files.python_distributions import Distributions
 from trimtab.debloating.files.tree import FileTree, NodeKind, joined
 
-_DPKG, _DISTROLESS = "/var/lib/dpkg/status", "/var/lib/dpkg/status.d"
 _OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
 _SOURCE = re.compile(r"(\S+)(?: \((\S+)\))?")
 _NODE_PACKAGE = re.compile(r".*/node_modules/(?:@[^/]+/)?[^/@.][^/]*(?=/)")
+_Paths = defaultdict[str, set[str]]
 _ECOSYSTEMS = {"debian": "Debian", "ubuntu": "Ubuntu", "alpine": "Alpine"}
 
 
@@ -44,9 +45,12 @@ def packages_in(tree: FileTree) -> list[Package]:
     Packages of a distribution are named by the release that os-release tells.
     """
     release, owners = _release(tree), packages_of(tree)
+    paths_of = _Paths(set)
+    for path, owner in owners.items():
+        paths_of[owner].add(path)
     return [
-        *_of_dpkg(tree, owners, release),
-        *_of_apk(tree, owners, release),
+        *_of_dpkg(tree, paths_of, release),
+        *_of_apk(tree, paths_of, release),
         *_of_pip(tree, owners),
         *_of_npm(tree),
     ]
@@ -85,38 +89,22 @@ def _release(tree: FileTree) -> str:
     return f"{ecosystem}:{version}"
 
 
-def _of_dpkg(tree: FileTree, owners: Mapping[str, str], release: str) -> Iterator[Package]:
-    paths_of = _paths_of(owners)
-    texts = [_text(tree, _DPKG)]
-    for name in tree.names.get(_DISTROLESS, ()):
-        text = _text(tree, joined(_DISTROLESS, name))
-        if name.endswith(".md5sums"):
-            listed = (f"/{line.partition('  ')[2]}" for line in text.splitlines())
-            paths_of[f"dpkg:{name.removesuffix('.md5sums')}"].update(
-                path for path in listed if path in tree.nodes
-            )
-        else:
-            texts.append(text)
-    for stanza in re.split(r"\n\s*\n", "\n\n".join(texts)):
-        fields = _fields(stanza)
+def _of_dpkg(tree: FileTree, paths_of: _Paths, release: str) -> Iterator[Package]:
+    found, listed = installed(tree)
+    for fields in found:
         package, version = fields.get("Package"), fields.get("Version")
-        if (
-            not package
-            or not version
-            or not fields.get("Status", " installed").endswith(" installed")
-        ):
+        if not package or not version:
             continue
         source = _SOURCE.match(fields.get("Source", package))
-        paths = frozenset(paths_of[f"dpkg:{package}"])
+        paths = frozenset(paths_of[f"dpkg:{package}"] | listed[package])
         name, of_source = (source[1], source[2]) if source else (package, None)
         yield Package(release, package, version, name, of_source or version, paths)
 
 
-def _of_apk(tree: FileTree, owners: Mapping[str, str], release: str) -> Iterator[Package]:
+def _of_apk(tree: FileTree, paths_of: _Paths, release: str) -> Iterator[Package]:
     """Read apk's database, whose fields have a letter each."""
-    paths_of = _paths_of(owners)
-    for stanza in "\n\n".join(_text(tree, path) for path in APK).split("\n\n"):
-        fields = _fields(stanza)
+    for stanza in "\n\n".join(tree.own_text(path) for path in APK).split("\n\n"):
+        fields = fields_of(stanza)
         if "P" in fields and "V" in fields:
             name, version = fields["P"], fields["V"]
             paths = frozenset(paths_of[f"apk:{name}"])
@@ -132,8 +120,8 @@ def _of_pip(tree: FileTree, owners: Mapping[str, str]) -> Iterator[Package]:
     # Packages of the system have advisories of their own.
     for metadata in sorted(distributions.names.keys() - distributions.of_others(owners)):
         places = (joined(metadata, "METADATA"), joined(metadata, "PKG-INFO"), metadata)
-        text = next((text for place in places if (text := _text(tree, place))), "")
-        fields = _fields(text.partition("\n\n")[0])
+        text = next((text for place in places if (text := tree.own_text(place))), "")
+        fields = fields_of(text.partition("\n\n")[0])
         if "Name" in fields and "Version" in fields:
             name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()  # PEP 503
             # A local version (`+cpu`) is a build of the public one, which advisories name.
@@ -149,32 +137,10 @@ def _of_npm(tree: FileTree) -> Iterator[Package]:
             paths_of[found[0]].add(path)
     for folder, paths in paths_of.items():
         try:
-            document = json.loads(_text(tree, joined(folder, "package.json")))
+            document = json.loads(tree.own_text(joined(folder, "package.json")))
         except (ValueError, RecursionError):
             continue
         if isinstance(document, dict):
             name, version = document.get("name"), document.get("version")
             if isinstance(name, str) and isinstance(version, str):
                 yield Package("npm", name, version, name, version, frozenset(paths))
-
-
-def _paths_of(owners: Mapping[str, str]) -> dict[str, set[str]]:
-    paths_of = defaultdict(set)
-    for path, owner in owners.items():
-        paths_of[owner].add(path)
-    return paths_of
-
-
-def _text(tree: FileTree, path: str) -> str:
-    node = tree.nodes.get(path)
-    return tree.text(path) if node is not None and node.kind is NodeKind.FILE else ""
-
-
-def _fields(stanza: str) -> dict[str, str]:
-    """Return the fields of a stanza of `Key: value` by name, the first one of a name."""
-    fields: dict[str, str] = {}
-    for line in stanza.splitlines():
-        key, colon, value = line.partition(":")
-        if colon and not key[:1].isspace():
-            fields.setdefault(key, value.strip())
-    return fields

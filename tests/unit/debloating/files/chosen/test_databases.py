@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hand_made_root import Content, Link, root_of, used
 
-from trimtab.debloating.files.chosen.dpkg_list import add_package_list
 from trimtab.debloating.files.closure import kept_paths
+from trimtab.debloating.files.dpkg import add_package_list
 from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
 
 SITE = "/opt/lib/python3.11/site-packages"
