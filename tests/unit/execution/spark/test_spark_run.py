@@ -130,8 +130,9 @@ def test_a_job_sprints_on_more_cores(spark: Session) -> None:
     assert ran.allocations.level.tolist() == [0, 1]
     assert ran.jobs.sprint_s[0] > 0 and "affinity" in ran.sprinter
     every = os.sched_getaffinity(0)
-    threads = [thread.id for process in spark.processes() for thread in process.threads()]
-    assert all(os.sched_getaffinity(thread) == every for thread in threads)
+    tasks = [Path(f"/proc/{process.pid}/task") for process in spark.processes()]
+    threads = [int(path.name) for folder in tasks for path in folder.iterdir()]
+    assert threads and all(os.sched_getaffinity(thread) == every for thread in threads)
 
 
 class Groups:
