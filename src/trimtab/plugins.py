@@ -1,16 +1,49 @@
-"""What a YAML names by `kind` and `parameters`: an object that a module of a package builds.
+"""What joins a package by being a module of it: nothing lists the kinds that there are.
 
-Nothing lists the kinds of a package: a module of it that has `build` is one.
+Whoever writes a package's `__path__` depends on all of its modules (trimtab.sources): it is given
+here, after the package's `__name__`.
 """
 
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from trimtab.errors import UserError
+
+Found = TypeVar("Found")
+
+
+def modules_in(package: str, path: Iterable[str]) -> Iterator[ModuleType]:
+    """Yield the modules of a package, and of packages in it, in the order of their names."""
+    for module in sorted(pkgutil.walk_packages(path, f"{package}."), key=lambda each: each.name):
+        yield importlib.import_module(module.name)
+
+
+def module_names(path: Iterable[str]) -> list[str]:
+    """Return the names of the modules and packages in a package, sorted."""
+    return sorted(module.name for module in pkgutil.iter_modules(path))
+
+
+def choose(
+    package: str,
+    path: Iterable[str],
+    what: str,
+    kind: str,
+    found_in: Callable[[ModuleType], Found | None],
+) -> Found:
+    """Return what `found_in` finds in the module `kind` of a package.
+
+    Raises UserError, which begins with `what` and names the kinds, where there is nothing.
+    """
+    names = module_names(path)
+    chosen = found_in(importlib.import_module(f"{package}.{kind}")) if kind in names else None
+    if chosen is None:
+        kinds = [name for name in names if found_in(importlib.import_module(f"{package}.{name}"))]
+        raise UserError(f"{what}: {kind!r} given, expected one of {', '.join(kinds)}")
+    return chosen
 
 
 def build_plugin(
@@ -23,15 +56,12 @@ def build_plugin(
 ) -> Any:
     """Return what the module `kind` of a package builds of `facts` with `parameters`.
 
-    `package` and `path` are its `__name__` and `__path__`: whoever writes the latter depends on all
-    of its modules (trimtab.sources). Raises UserError, which begins with `what` it was to be, for a
-    module or a parameter that is not there, and as the module does.
+    A module that has `build` is a kind. Raises UserError, which begins with `what` it was to be,
+    for a module or a parameter that is not there, and as the module does.
     """
-    names = sorted(module.name for module in pkgutil.iter_modules(path))
-    if kind not in names or not hasattr(_module(package, kind), "build"):
-        kinds = ", ".join(name for name in names if hasattr(_module(package, name), "build"))
-        raise UserError(f"{what}: kind: {kind!r} given, expected one of {kinds}")
-    module = _module(package, kind)
+    module = choose(
+        package, path, f"{what}: kind", kind, lambda each: each if hasattr(each, "build") else None
+    )
     made_with = getattr(module, "MADE_WITH", module.build)  # a class, where it has many keys
     keys = [name for name in inspect.signature(made_with).parameters if name != "facts"]
     unknown = sorted(set(parameters) - set(keys))
@@ -41,7 +71,3 @@ def build_plugin(
             f"{', '.join(keys) or 'none'}"
         )
     return module.build(facts, **parameters)
-
-
-def _module(package: str, name: str) -> ModuleType:
-    return importlib.import_module(f"{package}.{name}")

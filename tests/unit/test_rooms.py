@@ -23,7 +23,7 @@ KNOWS_NOTHING_BUT = {
     "binaries": {"files", "zstd", "errors"},
     "images": {"files", "zstd", "errors"},
     "queueing": {"errors"},
-    "traces": {"records", "files", "errors"},
+    "traces": {"records", "files", "plugins", "errors"},
     "workloads": {"files", "errors"},
 }
 STARTS_PROCESSES = {"subprocess", "multiprocessing", "concurrent", "asyncio", "pty"}

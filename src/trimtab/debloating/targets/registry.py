@@ -3,15 +3,15 @@
 Nothing lists them: a file put here is a kind, called by its name.
 """
 
-import importlib
 import inspect
-import pkgutil
 from collections.abc import Sequence
+from types import ModuleType
 
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating import targets
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import UserError
+from trimtab.plugins import choose
 from trimtab.records.manifest import Environment
 
 
@@ -37,17 +37,15 @@ def target_at(environment: Environment) -> Target:
 
 def target_class(kind: str) -> type[Target]:
     """Return the class of the module `kind`; raises UserError where there is none."""
-    names = sorted(module.name for module in pkgutil.iter_modules(targets.__path__))
-    chosen = _class_in(kind) if kind in names else None
-    if chosen is None:
-        kinds = ", ".join(name for name in names if _class_in(name))
-        raise UserError(f"target: kind: {kind!r} given, expected one of {kinds}")
-    return chosen
+    return choose(targets.__name__, targets.__path__, "target: kind", kind, _class_in)
 
 
-def _class_in(name: str) -> type[Target] | None:
-    members = vars(importlib.import_module(f"{targets.__name__}.{name}")).values()
-    for member in filter(inspect.isclass, members):
-        if issubclass(member, Target) and not inspect.isabstract(member) and member.kind() == name:
+def _class_in(module: ModuleType) -> type[Target] | None:
+    for member in filter(inspect.isclass, vars(module).values()):
+        if (
+            issubclass(member, Target)
+            and not inspect.isabstract(member)
+            and member.__module__ == module.__name__
+        ):
             return member
     return None

@@ -1,9 +1,6 @@
 """A task graph on a machine under a policy: how long it takes, and with how much energy."""
 
-import importlib
-import pkgutil
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -15,6 +12,7 @@ from trimtab.enclaves.simulation import policies
 from trimtab.enclaves.simulation.machine import EnclaveMachine
 from trimtab.enclaves.simulation.model import build_model, build_state
 from trimtab.errors import UserError
+from trimtab.plugins import choose, module_names
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def simulate(
     """
     outside_s = _checked("unprotected_s", graph, graph.work_s, unprotected_s)
     inside_s = _checked("enclave_s", graph, outside_s, enclave_s)
-    module = _policy(policy)
+    module = choose(policies.__name__, policies.__path__, "policy", policy, lambda each: each)
     model = build_model(graph, machine, outside_s, inside_s)
     state = build_state(graph, machine.count, keep_tasks)
     module.run(model, state, module.build(model))
@@ -72,13 +70,7 @@ def critical_path_s(graph: TaskGraph, cost_s: NDArray[np.float64]) -> float:
 
 def policy_names() -> list[str]:
     """Return the policies that there are: modules of the package `policies`."""
-    return sorted(module.name for module in pkgutil.iter_modules(policies.__path__))
-
-
-def _policy(name: str) -> ModuleType:
-    if name not in policy_names():
-        raise UserError(f"policy: {name!r} given, expected one of {', '.join(policy_names())}")
-    return importlib.import_module(f"{policies.__name__}.{name}")
+    return module_names(policies.__path__)
 
 
 def _checked(

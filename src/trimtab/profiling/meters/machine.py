@@ -4,14 +4,13 @@ Each part of the machine is covered by the best meter found for it: a counter be
 model before nothing. The sum is as sure as the worst of what it consists of.
 """
 
-import importlib
 import os
-import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import trimtab.profiling.meters
+from trimtab.plugins import modules_in
+from trimtab.profiling import meters
 from trimtab.profiling.meters.base import EnergyDomain, EnergySource, IntervalUse, Meter, Share
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.power_model import HardwareModel
@@ -100,13 +99,12 @@ def machine_meters(hardware: HardwareModel, gpus: Gpus | None = None) -> Machine
     Every class of a meter in a module of this package is asked. The processors' is chosen first,
     so that their energy is never missing; the others join where they count nothing twice.
     """
-    for module in pkgutil.iter_modules(trimtab.profiling.meters.__path__):
-        importlib.import_module(f"{trimtab.profiling.meters.__name__}.{module.name}")
+    list(modules_in(meters.__name__, meters.__path__))
     asked = (kind.find(hardware, gpus) for kind in Meter.__subclasses__())
-    meters = [meter for meter in asked if meter is not None]
+    found = [meter for meter in asked if meter is not None]
     by_part: dict[EnergyDomain, Meter] = {}
     for meter in sorted(
-        meters, key=lambda m: (EnergyDomain.PROCESSORS not in m.parts, _RANK[m.source], m.name)
+        found, key=lambda m: (EnergyDomain.PROCESSORS not in m.parts, _RANK[m.source], m.name)
     ):
         if by_part.keys().isdisjoint(meter.parts):
             by_part |= dict.fromkeys(meter.parts, meter)

@@ -9,32 +9,18 @@ from typing import Any, get_type_hints
 import pandas as pd
 
 from trimtab.errors import UserError
+from trimtab.plugins import modules_in
+from trimtab.traces import formats
 from trimtab.traces.arrival_order import sorted_by_arrival
-from trimtab.traces.formats.alibaba_2018 import read_alibaba_2018
-from trimtab.traces.formats.alibaba_gpu_2020 import read_alibaba_gpu_2020
-from trimtab.traces.formats.alibaba_gpu_2023 import read_alibaba_gpu_2023
-from trimtab.traces.formats.azure_functions_2019 import read_azure_functions_2019
-from trimtab.traces.formats.azure_functions_2021 import read_azure_functions_2021
-from trimtab.traces.formats.azure_llm import read_azure_llm
-from trimtab.traces.formats.google_2011 import read_google_2011
-from trimtab.traces.formats.google_2019 import read_google_2019
-from trimtab.traces.formats.philly import read_philly_log, read_philly_table
-from trimtab.traces.formats.swf import read_swf
 from trimtab.traces.jobs import as_trace, usable
 
+# What a module of a format has as `read_` and the format's name, which begins with the module's.
 # Each yields what it finds as `jobs_frame` has it, in any order.
 READERS: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
-    "swf": read_swf,
-    "google_2011": read_google_2011,
-    "google_2019": read_google_2019,
-    "alibaba_2018": read_alibaba_2018,
-    "alibaba_gpu_2020": read_alibaba_gpu_2020,
-    "alibaba_gpu_2023": read_alibaba_gpu_2023,
-    "azure_functions_2019": read_azure_functions_2019,
-    "azure_functions_2021": read_azure_functions_2021,
-    "azure_llm": read_azure_llm,
-    "philly_table": read_philly_table,
-    "philly_log": read_philly_log,
+    name.removeprefix("read_"): reader
+    for module in modules_in(formats.__name__, formats.__path__)
+    for name, reader in vars(module).items()
+    if name.startswith(f"read_{module.__name__.rpartition('.')[2]}")
 }
 _IN_ORDER = {"azure_functions_2019"}  # of arrival already, and far more than fit into memory
 
