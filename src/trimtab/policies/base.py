@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from trimtab.clusters.layout import KernelModel
+from trimtab.policies.layout import KernelModel
 from trimtab.queueing.poisson_priority import Discipline
 
 
@@ -106,7 +106,7 @@ class Policy(ABC):
     replenish_s_per_s: float = 0.0
     maintain_s: float = math.inf
 
-    # The rule of clusters.layout by which the compiled kernel places jobs as this very class does;
+    # The rule of policies.layout by which the compiled kernel places jobs as this very class does;
     # None: the kernel does not know it, and the reference simulator asks it.
     placement_rule: int | None = None
 

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab.clusters.layout import FIRST_FIT
 from trimtab.errors import UserError
 from trimtab.policies.facts import PolicyInputs
+from trimtab.policies.layout import FIRST_FIT
 from trimtab.policies.priority import Preemption, Priority
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from trimtab.clusters.layout import FIRST_FIT
 from trimtab.policies.base import NodeState, PendingTask, Placement, Policy
 from trimtab.policies.facts import PolicyInputs
+from trimtab.policies.layout import FIRST_FIT
 
 
 class FirstComeFirstServed(Policy):

@@ -20,10 +20,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab.clusters.layout import HEATS_AS_RELEASED, KernelModel
 from trimtab.errors import UserError
 from trimtab.policies.base import NodeState, PendingTask, Placement, Policy, RunningTask
 from trimtab.policies.facts import PolicyInputs
+from trimtab.policies.layout import HEATS_AS_RELEASED, KernelModel
 
 # The row: energy (a share, higher is better) and performance (operations a second) of the four
 # types of nodes, in the release by their host names. Which is which of table 3.2 is not said; the

@@ -27,10 +27,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab.clusters.layout import KUBERNETES, KernelModel
 from trimtab.errors import UserError
 from trimtab.policies.base import NodeState, PendingTask, Placement, Policy
 from trimtab.policies.facts import PolicyInputs
+from trimtab.policies.layout import KUBERNETES, KernelModel
 
 LEAST_CPU_MILLI = 100
 LEAST_MEMORY_BYTES = 200 * 1024 * 1024

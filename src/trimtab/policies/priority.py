@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from trimtab.clusters.layout import FIRST_FIT
 from trimtab.errors import UserError
 from trimtab.policies.base import PendingTask, RunningTask
 from trimtab.policies.facts import PolicyInputs
 from trimtab.policies.fcfs import FirstComeFirstServed
+from trimtab.policies.layout import FIRST_FIT
 from trimtab.queueing.poisson_priority import Discipline
 
 # What becomes of a job of lower priority when one arrives that has no room.

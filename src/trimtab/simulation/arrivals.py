@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from trimtab.clusters.cluster import Cluster, JobClass
 from trimtab.clusters.compiled import compiled
-from trimtab.clusters.layout import ARRIVAL, NIL, SHAPE
 from trimtab.clusters.round_times import service_times
 from trimtab.errors import UserError
+from trimtab.policies.layout import ARRIVAL, NIL, SHAPE
 
 _COLUMNS = ("job", "arrival_s", "priority", "cpu_milli", "gpu_milli", "memory_bytes", "work_s")
 # What _pass_over may find: the column, and what was expected of it.

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from trimtab.clusters.layout import ENDS
 from trimtab.files import atomic_write
+from trimtab.policies.layout import ENDS
 from trimtab.records.figures import ClassFigures, TotalFigures
 from trimtab.records.summary import Simulator
 from trimtab.records.tables import ALLOCATIONS, LOAD, SCHEDULED

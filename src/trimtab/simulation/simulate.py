@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from trimtab.clusters.cluster import Cluster, JobClass, check_classes
-from trimtab.clusters.layout import INFINITY
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
+from trimtab.policies.layout import INFINITY
 from trimtab.records.parquet.files import write_table
 from trimtab.records.summary import Simulator
 from trimtab.records.tables import NODES, TRACE

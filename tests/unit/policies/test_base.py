@@ -2,13 +2,13 @@
 
 import pytest
 
-from trimtab.clusters.layout import FIRST_FIT, HEATS, HEATS_AS_RELEASED, KUBERNETES
 from trimtab.policies.base import NodeState, PendingTask, Placement, Policy
 from trimtab.policies.dias import Dias
 from trimtab.policies.fcfs import FirstComeFirstServed
 from trimtab.policies.heats.policy import Heats
 from trimtab.policies.heats_as_released import HeatsAsReleased
 from trimtab.policies.kubernetes import Kubernetes
+from trimtab.policies.layout import FIRST_FIT, HEATS, HEATS_AS_RELEASED, KUBERNETES
 from trimtab.policies.priority import Priority
 from trimtab.queueing.poisson_priority import Discipline
 

@@ -23,9 +23,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab.clusters.layout import HEATS, KernelModel
 from trimtab.errors import UserError
 from trimtab.policies.base import NodeState, PendingTask, Placement, Policy, RunningTask
+from trimtab.policies.layout import HEATS, KernelModel
 
 _MASK = (1 << 64) - 1
 

@@ -7,7 +7,7 @@ memory of any node below: a search goes straight past nodes that are full.
 from typing import Any
 
 from trimtab.clusters.compiled import inlined, lean
-from trimtab.clusters.layout import ANY, NIL, WITH, WITHOUT, KernelModel, KernelState, index
+from trimtab.policies.layout import ANY, NIL, WITH, WITHOUT, KernelModel, KernelState, index
 from trimtab.simulation.kernel.queues import fits, unblock
 
 

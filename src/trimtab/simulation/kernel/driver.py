@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trimtab.clusters import layout
-from trimtab.clusters.layout import KernelOutput
+from trimtab.policies import layout
 from trimtab.policies.base import Policy
+from trimtab.policies.layout import KernelOutput
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batches import Batch, End, LoadRow, SimulationRequest, load_row
 from trimtab.simulation.kernel.loop import run

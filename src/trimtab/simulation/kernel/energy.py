@@ -8,7 +8,7 @@ node, its integral over time, kept with the node, gives each task's energy when 
 from typing import Any
 
 from trimtab.clusters.compiled import inlined
-from trimtab.clusters.layout import INFINITY, KernelModel, KernelState, index
+from trimtab.policies.layout import INFINITY, KernelModel, KernelState, index
 
 
 @inlined

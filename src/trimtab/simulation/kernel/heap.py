@@ -6,9 +6,9 @@ order is total: time, then kind of event, then number of the job.
 
 from typing import Any
 
-from trimtab.clusters import layout
 from trimtab.clusters.compiled import inlined
-from trimtab.clusters.layout import NIL, KernelState, index
+from trimtab.policies import layout
+from trimtab.policies.layout import NIL, KernelState, index
 
 KIND_SHIFT = 56  # of an event's kind, above the job's number
 

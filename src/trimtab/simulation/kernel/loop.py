@@ -9,9 +9,9 @@ instant are served by priority, in whatever order the trace lists them.
 import math
 from typing import Any
 
-from trimtab.clusters import layout
 from trimtab.clusters.compiled import inlined, lean
-from trimtab.clusters.layout import INFINITY, NIL, KernelModel, KernelOutput, KernelState, index
+from trimtab.policies import layout
+from trimtab.policies.layout import INFINITY, NIL, KernelModel, KernelOutput, KernelState, index
 from trimtab.simulation.kernel.capacity import refresh
 from trimtab.simulation.kernel.heap import KIND_SHIFT
 from trimtab.simulation.kernel.moves import draw_event, reconsider, switch

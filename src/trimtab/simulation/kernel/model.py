@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.clusters import layout
 from trimtab.clusters.cluster import Cluster, JobClass
-from trimtab.clusters.layout import INFINITY, NIL, KernelModel, KernelState
 from trimtab.errors import UserError
+from trimtab.policies import layout
 from trimtab.policies.base import Policy
+from trimtab.policies.layout import INFINITY, NIL, KernelModel, KernelState
 
 # What every policy says of itself, and the rules hold under the same names.
 _OF_EVERY_POLICY = (

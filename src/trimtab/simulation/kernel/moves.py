@@ -1,8 +1,8 @@
 """Migration: the new place is set up while the old one works, then the work left moves over."""
 
-from trimtab.clusters import layout
 from trimtab.clusters.compiled import lean
-from trimtab.clusters.layout import INFINITY, NIL, KernelModel, KernelOutput, KernelState, index
+from trimtab.policies import layout
+from trimtab.policies.layout import INFINITY, NIL, KernelModel, KernelOutput, KernelState, index
 from trimtab.simulation.kernel.capacity import bring_image, give_back, take
 from trimtab.simulation.kernel.energy import draw_here, draw_there, stop_here, stop_there
 from trimtab.simulation.kernel.heap import schedule

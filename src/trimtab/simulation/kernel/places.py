@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.clusters import layout
 from trimtab.clusters.compiled import inlined, lean
-from trimtab.clusters.layout import NIL, KernelModel, KernelState
+from trimtab.policies import layout
+from trimtab.policies.layout import NIL, KernelModel, KernelState
 from trimtab.simulation.kernel.capacity import first_with_room, search
 from trimtab.simulation.kernel.queues import fits
 from trimtab.simulation.kernel.running import resolved

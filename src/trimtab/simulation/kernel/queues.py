@@ -3,7 +3,7 @@
 from typing import Any
 
 from trimtab.clusters.compiled import inlined
-from trimtab.clusters.layout import NIL, KernelState, index
+from trimtab.policies.layout import NIL, KernelState, index
 
 
 @inlined

@@ -6,9 +6,9 @@ The sprint budget is seconds of one job's sprinting, which come back over time.
 import math
 from typing import Any
 
-from trimtab.clusters import layout
 from trimtab.clusters.compiled import inlined, lean
-from trimtab.clusters.layout import INFINITY, NIL, KernelModel, KernelOutput, KernelState, index
+from trimtab.policies import layout
+from trimtab.policies.layout import INFINITY, NIL, KernelModel, KernelOutput, KernelState, index
 from trimtab.simulation.kernel.capacity import give_back, take
 from trimtab.simulation.kernel.energy import draw_here, stop_here, stop_there
 from trimtab.simulation.kernel.heap import schedule, unschedule

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trimtab.clusters import layout
-from trimtab.clusters.layout import INFINITY
+from trimtab.policies import layout
 from trimtab.policies.base import PendingTask, Placement, Policy, RunningTask
+from trimtab.policies.layout import INFINITY
 from trimtab.policies.sprint_budget import SprintBudget
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batches import Batch, End, LoadRow, SimulationRequest
