@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from trimtab.debloating.files.chosen.patterns import paths_matching
-from trimtab.debloating.files.tree import NodeKind
 from trimtab.debloating.targets.base import Target
+from trimtab.images.node import FileType
 
 
 def left_alone(target: Target, patterns: Iterable[str]) -> dict[str, str]:
@@ -25,7 +25,7 @@ def left_alone(target: Target, patterns: Iterable[str]) -> dict[str, str]:
         path = tree.inside(seen) or seen
         if (file := tree.file_at(seen)) is not None:
             found[file.removeprefix("/")] = tree.seen(file)
-        elif tree.nodes[path].kind is NodeKind.LINK and not tree.is_whole:
+        elif tree.nodes[path].kind is FileType.LINK and not tree.is_whole:
             # Some installers link the files of a package into their cache.
             outside = Path(os.path.realpath(f"{target.root}{path}"))
             if outside.is_file():

@@ -16,10 +16,11 @@ from trimtab.debloating.files.closure import Kept, kept_paths
 from trimtab.debloating.files.closure_rules import KeepReason
 from trimtab.debloating.files.lookups import all_are_heard
 from trimtab.debloating.files.removed_files import CountedFile, FileSelection, selection
-from trimtab.debloating.files.tree import FileTree, NodeKind
+from trimtab.debloating.files.tree import FileTree
 from trimtab.debloating.images.byte_code import is_interpreter
 from trimtab.errors import UserError
 from trimtab.files import read_limited
+from trimtab.images.node import FileType
 from trimtab.records.manifest import RemovedFiles
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import FILES
@@ -27,6 +28,7 @@ from trimtab.records.usage import Usage
 from trimtab.records.values import escaped, unescaped
 
 _ORDER = list(KeepReason)
+_TYPES = {FileType.FILE: "file", FileType.FOLDER: "folder", FileType.LINK: "link"}  # else: other
 REPLACED = "byte code is in its place"  # why a source goes that was used
 _MOST_BYTES = 1 << 24  # of a stage.json
 # Where programs and libraries are looked for: folders between colons.
@@ -127,7 +129,7 @@ class Removal:
                 "target": target,
                 "hardware": hardware,
                 "path": escaped(path.removeprefix("/")),
-                "type": node.kind.value,
+                "type": _TYPES.get(node.kind, "other"),
                 **_of_file(files.get(path)),
                 "group": groups.get(path, ""),
                 "kept": path in self.kept,
@@ -147,7 +149,7 @@ def packages_that_stay(debloated: Path) -> set[str]:
     """
     table = read_table(debloated / "files.parquet", FILES)
     is_there = table["kept"] | (table["reason"] == REPLACED)
-    stays = table[is_there & (table["type"] == NodeKind.FILE.value)]
+    stays = table[is_there & (table["type"] == _TYPES[FileType.FILE])]
     return set(map(unescaped, stays["package"])) - {""}
 
 

@@ -17,18 +17,9 @@ from trimtab.images.archives.fields import Fields
 from trimtab.images.archives.image import Config, Image
 from trimtab.images.archives.opening import open_image
 from trimtab.images.compression import Compression
-from trimtab.images.node import FileType, Folder, Inode
+from trimtab.images.node import KINDS, FileType, Folder, Inode
 from trimtab.images.view import View
 from trimtab.images.writing.image import write_image
-
-_KINDS = {
-    stat.S_IFREG: FileType.FILE,
-    stat.S_IFDIR: FileType.FOLDER,
-    stat.S_IFLNK: FileType.LINK,
-    stat.S_IFCHR: FileType.CHARACTER_DEVICE,
-    stat.S_IFBLK: FileType.BLOCK_DEVICE,
-    stat.S_IFIFO: FileType.PIPE,
-}
 
 
 def is_root_folder(path: Path) -> bool:
@@ -87,8 +78,8 @@ def folder_view(top: Path) -> View:
 
 
 def _node(path: str, status: os.stat_result) -> Inode | None:
-    kind = _KINDS.get(stat.S_IFMT(status.st_mode))
-    if kind is None:
+    kind = KINDS.get(stat.S_IFMT(status.st_mode), FileType.OTHER)
+    if kind is FileType.OTHER:
         return None
     node = (Folder if kind is FileType.FOLDER else Inode)(
         kind,

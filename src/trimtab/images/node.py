@@ -1,5 +1,6 @@
 """What a name in an image's file system stands for."""
 
+import stat
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -8,7 +9,7 @@ NO_LAYER = -1
 
 
 class FileType(StrEnum):
-    """The kinds of files that Unix has; sockets are in no archive."""
+    """The kinds of files that Unix has."""
 
     FILE = "file"
     FOLDER = "folder"
@@ -16,6 +17,17 @@ class FileType(StrEnum):
     CHARACTER_DEVICE = "character device"
     BLOCK_DEVICE = "block device"
     PIPE = "named pipe"
+    OTHER = "other"  # such as a socket: in no archive
+
+
+KINDS = {
+    stat.S_IFREG: FileType.FILE,
+    stat.S_IFDIR: FileType.FOLDER,
+    stat.S_IFLNK: FileType.LINK,
+    stat.S_IFCHR: FileType.CHARACTER_DEVICE,
+    stat.S_IFBLK: FileType.BLOCK_DEVICE,
+    stat.S_IFIFO: FileType.PIPE,
+}  # by what stat.S_IFMT says; else OTHER
 
 
 @dataclass(slots=True, eq=False)

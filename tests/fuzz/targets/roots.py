@@ -7,8 +7,9 @@ from pathlib import Path
 
 from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.removed_files import selection
-from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode, parents
+from trimtab.debloating.files.tree import FileTree, parents
 from trimtab.errors import UserError
+from trimtab.images.node import FileType, Inode
 from trimtab.profiling.tracing.files import FileUse
 from trimtab.untrusted import is_plain_path
 
@@ -19,7 +20,7 @@ _USES = {"d": "list", "x": "execute", "f": "read"}
 
 def run(data: bytes, folder: Path) -> None:
     """A node is its kind, d, f, x or l, then `!` where it was used, its path, a line end, bytes."""
-    nodes = {"/": TreeNode(NodeKind.FOLDER)}
+    nodes = {"/": Inode(FileType.FOLDER, 0o755)}
     contents: dict[str, bytes] = {}
     trace = []
     for part in data.split(SEPARATOR):
@@ -29,16 +30,16 @@ def run(data: bytes, folder: Path) -> None:
         if kind not in "dfxl" or not is_plain_path(path) or path in nodes:
             continue
         above = list(parents(path))
-        if any(each in nodes and nodes[each].kind is not NodeKind.FOLDER for each in above):
+        if any(each in nodes and nodes[each].kind is not FileType.FOLDER for each in above):
             continue
-        nodes |= {each: TreeNode(NodeKind.FOLDER) for each in above if each not in nodes}
+        nodes |= {each: Inode(FileType.FOLDER, 0o755) for each in above if each not in nodes}
         if kind == "l":
-            nodes[path] = TreeNode(NodeKind.LINK, target=os.fsdecode(content) or ".")
+            nodes[path] = Inode(FileType.LINK, 0o777, target=os.fsdecode(content) or ".")
         elif kind == "d":
-            nodes[path] = TreeNode(NodeKind.FOLDER)
+            nodes[path] = Inode(FileType.FOLDER, 0o755)
         else:
             mode = 0o755 if kind == "x" else 0o644
-            nodes[path] = TreeNode(NodeKind.FILE, len(content), mode)
+            nodes[path] = Inode(FileType.FILE, mode, size_bytes=len(content))
             contents[path] = content
         if was_used:
             trace.append(FileUse(path, path, frozenset({_USES.get(kind, "readlink")})))

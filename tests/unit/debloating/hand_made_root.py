@@ -7,7 +7,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
+from trimtab.debloating.files.tree import FileTree
+from trimtab.images.node import FileType, Inode
 from trimtab.profiling.tracing.files import FileUse
 
 FOLDER = None
@@ -30,20 +31,20 @@ Content = str | bytes | Link | Program | None
 
 def root_of(contents: Mapping[str, Content], *tops: str) -> FileTree:
     """The tree that has these paths, and the folders above them."""
-    nodes = {"/": TreeNode(NodeKind.FOLDER, mode=0o755)}
+    nodes = {"/": Inode(FileType.FOLDER, mode=0o755)}
     data: dict[str, bytes] = {}
     for path, content in contents.items():
         for parent in PurePosixPath(path).parents:
-            nodes.setdefault(str(parent), TreeNode(NodeKind.FOLDER, mode=0o755))
+            nodes.setdefault(str(parent), Inode(FileType.FOLDER, mode=0o755))
         if content is None:
-            nodes[path] = TreeNode(NodeKind.FOLDER, mode=0o755)
+            nodes[path] = Inode(FileType.FOLDER, mode=0o755)
         elif isinstance(content, Link):
-            nodes[path] = TreeNode(NodeKind.LINK, mode=0o777, target=content.target)
+            nodes[path] = Inode(FileType.LINK, mode=0o777, target=content.target)
         else:
             raw = content.content if isinstance(content, Program) else content
             data[path] = raw.encode() if isinstance(raw, str) else raw
             mode = 0o755 if isinstance(content, Program) else 0o644
-            nodes[path] = TreeNode(NodeKind.FILE, len(data[path]), mode)
+            nodes[path] = Inode(FileType.FILE, mode, size_bytes=len(data[path]))
     return FileTree(nodes, lambda path: nullcontext(io.BytesIO(data[path])), tops or ("",))
 
 

@@ -43,7 +43,8 @@ from trimtab.debloating.files.rules.system import (
     package_databases,
     users,
 )
-from trimtab.debloating.files.tree import FileTree, NodeKind, parents
+from trimtab.debloating.files.tree import FileTree, parents
+from trimtab.images.node import FileType
 
 _RUN = frozenset({"execute", "map_execute"})
 # Of a module whose byte code is there these need no more of its source than can be looked at.
@@ -88,7 +89,7 @@ class Kept:
 
 def _link(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     """Keep what a link leads to, by every link on the way."""
-    if found.node.kind is NodeKind.LINK:
+    if found.node.kind is FileType.LINK:
         yield Dependency(root.tree.seen(found.path), KeepReason.LINK, found.runs)
 
 

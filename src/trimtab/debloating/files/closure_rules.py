@@ -1,7 +1,7 @@
 """What a rule of the closure is told of a path that stays, and what it says stays for that."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -11,7 +11,8 @@ from trimtab.binaries.elf.loading import Loading, read_loading
 from trimtab.debloating.files.linker import folders_of_linker
 from trimtab.debloating.files.packages import conda_files
 from trimtab.debloating.files.python_distributions import Distributions
-from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
+from trimtab.debloating.files.tree import FileTree
+from trimtab.images.node import FileType, Inode
 
 
 class KeepReason(StrEnum):
@@ -68,10 +69,9 @@ class ClosureInput:
     compiles: bool = False
 
     @cached_property
-    def names_of_files(self) -> Counter[Hashable]:
-        """How many names each file has of which it was known that it has several."""
-        nodes = self.tree.nodes.values()
-        return Counter(node.file_id for node in nodes if node.file_id is not None)
+    def names_of_files(self) -> Counter[Inode]:
+        """How many names each file has."""
+        return Counter(self.tree.nodes.values())
 
     @cached_property
     def linker_folders(self) -> tuple[str, ...]:
@@ -105,14 +105,14 @@ class KeptPath:
     """A path of the tree that stays: how the traced runs used it, and whether it is run."""
 
     path: str
-    node: TreeNode
+    node: Inode
     uses: frozenset[str]
     runs: bool
 
     @property
     def is_file(self) -> bool:
         """Whether it is a regular file."""
-        return self.node.kind is NodeKind.FILE
+        return self.node.kind is FileType.FILE
 
     @property
     def name(self) -> str:

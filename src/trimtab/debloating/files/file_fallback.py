@@ -8,7 +8,7 @@ that libraries have (`native/fallback/store.h`).
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +22,7 @@ from trimtab.debloating.file_index.layout import DIGEST_BYTES, EntryKind, IndexE
 from trimtab.debloating.file_index.writing import index_of
 from trimtab.debloating.files.closure_rules import ClosureInput, KeptPath
 from trimtab.debloating.files.rules.programs import interpreter_of_script, loaded_by_program
-from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
+from trimtab.debloating.files.tree import FileTree
 from trimtab.debloating.store import (
     CHUNK_BYTES,
     LibraryDigests,
@@ -31,6 +31,7 @@ from trimtab.debloating.store import (
     whole_digest_of,
 )
 from trimtab.errors import UserError
+from trimtab.images.node import FileType, Inode
 from trimtab.native import native_path
 
 # In the folder of these.
@@ -38,9 +39,9 @@ _STATE = "files.state"
 _STORE = "store"
 _ORIGINAL_FOLDER, _IN_STORE = 0, 1
 _KINDS = {
-    NodeKind.FILE: EntryKind.REGULAR,
-    NodeKind.LINK: EntryKind.LINK,
-    NodeKind.FOLDER: EntryKind.FOLDER,
+    FileType.FILE: EntryKind.REGULAR,
+    FileType.LINK: EntryKind.LINK,
+    FileType.FOLDER: EntryKind.FOLDER,
 }
 _MAY_RUN = 0o111
 _Done = TypeVar("_Done")
@@ -67,7 +68,7 @@ def add_file_fallback(
     """
     coming = {path for path in removed if tree.nodes[path].kind in _KINDS}
     needs = _needs(ClosureInput(tree, variables or {}), coming)
-    regular = [path for path in sorted(coming) if tree.nodes[path].kind is NodeKind.FILE]
+    regular = [path for path in sorted(coming) if tree.nodes[path].kind is FileType.FILE]
     with (
         DirectoryHandle.at(environment) as top,
         top.folder(FILE_FALLBACK_LIBRARY.parent, make=True) as ours,
@@ -102,7 +103,7 @@ def store_removed_files(
 
     `removed` are paths of `tree`, the folder `original`. Raises OSError as reading and writing do.
     """
-    regular = (path for path in sorted(removed) if tree.nodes[path].kind is NodeKind.FILE)
+    regular = (path for path in sorted(removed) if tree.nodes[path].kind is FileType.FILE)
     _for_each(
         lambda place: add_to_store(store, place, whole_digest_of(place)),
         [original / path[1:] for path in regular],
@@ -152,7 +153,7 @@ def _is_public(path: Path) -> bool:
 
 def _entry(
     original: Path,
-    node: TreeNode,
+    node: Inode,
     path: str,
     digests: LibraryDigests | None,
     names: Mapping[str, tuple[str, ...]],
@@ -181,10 +182,10 @@ def _entry(
 
 def _names(tree: FileTree, coming: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Return for each path that comes back the other names of its file, in the tree's order."""
-    named: dict[Hashable, list[str]] = defaultdict(list)
+    named: dict[Inode, list[str]] = defaultdict(list)
     for path, node in tree.nodes.items():
-        if node.kind is NodeKind.FILE and node.file_id is not None:
-            named[node.file_id].append(path)
+        if node.kind is FileType.FILE:
+            named[node].append(path)
     return {
         path: tuple(sorted(other[1:] for other in of_file if other != path))
         for of_file in named.values()
@@ -199,7 +200,7 @@ def _names_that_lead(
     """Yield the names by which kept paths lead to what comes back."""
     yield from (path.rpartition("/")[2] for path in programs)
     for path, node in tree.nodes.items():
-        if node.kind is NodeKind.LINK and path not in coming:
+        if node.kind is FileType.LINK and path not in coming:
             walk = tree.follow(path)
             on_the_way = {*walk.passed, walk.end}
             if not on_the_way.isdisjoint(coming) or walk.end in programs:
@@ -225,7 +226,7 @@ def _needs(root: ClosureInput, coming: Collection[str]) -> dict[str, tuple[str, 
 
     needs = {}
     for path, node in root.tree.nodes.items():
-        if node.kind is not NodeKind.FILE or not node.mode & _MAY_RUN:
+        if node.kind is not FileType.FILE or not node.mode & _MAY_RUN:
             continue
         waiting, reached = [*wanted(path, False)], {*wanted(path, False)}
         while waiting:

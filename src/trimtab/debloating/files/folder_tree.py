@@ -6,11 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode, joined
+from trimtab.debloating.files.tree import FileTree, joined
 from trimtab.errors import UserError
 from trimtab.files import open_regular
-
-_KINDS = {stat.S_IFREG: NodeKind.FILE, stat.S_IFDIR: NodeKind.FOLDER, stat.S_IFLNK: NodeKind.LINK}
+from trimtab.images.node import KINDS, FileType, Inode
 
 
 def root_tree(root: Path) -> FileTree:
@@ -41,6 +40,7 @@ def _tree(root: Path, tops: tuple[str, ...]) -> FileTree:
         raise UserError(f"{root}: not a folder; name the root of a file system, or an environment")
     top = root.stat()
     nodes = {"/": _node(real, top)}
+    named: dict[tuple[int, int], Inode] = {}  # files of several names, by device and inode
     waiting = ["/"]
     while waiting:
         folder = waiting.pop()
@@ -48,21 +48,22 @@ def _tree(root: Path, tops: tuple[str, ...]) -> FileTree:
             for entry in entries:
                 path = joined(folder, entry.name)
                 status = entry.stat(follow_symlinks=False)
-                nodes[path] = _node(entry.path, status)
+                nodes[path] = node = _node(entry.path, status)
+                if status.st_nlink > 1 and node.kind is FileType.FILE:
+                    nodes[path] = named.setdefault((status.st_dev, status.st_ino), node)
                 if stat.S_ISDIR(status.st_mode) and status.st_dev == top.st_dev:
                     waiting.append(path)
     return FileTree(nodes, partial(_open, real), tops)
 
 
-def _node(path: str, status: os.stat_result) -> TreeNode:
-    kind = _KINDS.get(stat.S_IFMT(status.st_mode), NodeKind.OTHER)
-    return TreeNode(
-        kind,
-        status.st_size if kind is NodeKind.FILE else 0,
-        stat.S_IMODE(status.st_mode),
-        os.readlink(path) if kind is NodeKind.LINK else "",
-        (status.st_dev, status.st_ino) if status.st_nlink > 1 and kind is NodeKind.FILE else None,
-    )
+def _node(path: str, status: os.stat_result) -> Inode:
+    kind = KINDS.get(stat.S_IFMT(status.st_mode), FileType.OTHER)
+    node = Inode(kind, stat.S_IMODE(status.st_mode))
+    if kind is FileType.FILE:
+        node.size_bytes = status.st_size
+    elif kind is FileType.LINK:
+        node.target = os.readlink(path)
+    return node
 
 
 def _open(real: str, path: str) -> BinaryIO:

@@ -4,7 +4,8 @@ import posixpath
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from trimtab.debloating.files.tree import FileTree, NodeKind, joined
+from trimtab.debloating.files.tree import FileTree, joined
+from trimtab.images.node import FileType
 
 CONFIGURATION = "/etc/ld.so.conf"
 _MOST_INCLUDES = 100  # of a hostile configuration no more is read; real ones have one
@@ -83,6 +84,6 @@ def _of_machines(tree: FileTree) -> Iterator[str]:
         end = tree.walk(top).end
         for name in _names(tree, top):
             if fnmatchcase(name, "*-linux-gnu*") and (
-                tree.nodes[joined(end or "/", name)].kind is NodeKind.FOLDER
+                tree.nodes[joined(end or "/", name)].kind is FileType.FOLDER
             ):
                 yield f"{top}/{name}"

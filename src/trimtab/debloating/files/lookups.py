@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable
 
 from trimtab.binaries.elf.loading import Loading, read_loading
 from trimtab.debloating.files.closure_rules import ClosureInput
-from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
+from trimtab.debloating.files.tree import FileTree
+from trimtab.images.node import FileType, Inode
 
 _LOOKS = frozenset({"stat", "readlink", "missing"})
 _READS = _LOOKS | {"read"}
@@ -26,13 +27,13 @@ def only_reads(uses: Collection[str]) -> bool:
     return _READS.issuperset(uses)
 
 
-def may_be_stood_for(root: ClosureInput, node: TreeNode) -> bool:
+def may_be_stood_for(root: ClosureInput, node: Inode) -> bool:
     """Whether a file need not stay for programs that only look at it."""
     return (
         root.comes_back
-        and node.kind is NodeKind.FILE
+        and node.kind is FileType.FILE
         and node.size_bytes > _BLOCK_BYTES
-        and root.names_of_files[node.file_id] < 2
+        and root.names_of_files[node] < 2
     )
 
 
@@ -42,7 +43,7 @@ def all_are_heard(tree: FileTree, executed: Iterable[str]) -> bool:
     It is loaded by glibc's dynamic linker, into programs that are linked dynamically; one of Go
     makes most calls itself, those too that no run showed. `executed` are paths of the tree.
     """
-    files = (path for path in executed if tree.nodes[path].kind is NodeKind.FILE)
+    files = (path for path in executed if tree.nodes[path].kind is FileType.FILE)
     loadings = (_loading(tree, path) for path in files)
     return all(
         loading.by_glibc and not loading.of_go for loading in loadings if loading is not None

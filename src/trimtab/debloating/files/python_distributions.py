@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from trimtab.debloating.files.tree import FileTree, NodeKind, joined
+from trimtab.debloating.files.tree import FileTree, joined
+from trimtab.images.node import FileType
 
 _ENDINGS = (".dist-info", ".egg-info")
 _FOLDER = re.compile(r"(?P<name>[^/]+?)(?:-[^/]*)?\.(?:dist-info|egg-info)\Z")
@@ -35,7 +36,7 @@ class Distributions:
         claimed: set[str] = set()  # by top-level names
         for path in sorted(path for path in tree.nodes if path.endswith(_ENDINGS)):
             match = _FOLDER.search(path)
-            if match and tree.nodes[path].kind in (NodeKind.FOLDER, NodeKind.FILE):
+            if match and tree.nodes[path].kind in (FileType.FOLDER, FileType.FILE):
                 names[path] = match["name"]
                 for file in _files(tree, path, match["name"], claimed):
                     metadata_of.setdefault(file, path)
@@ -60,7 +61,7 @@ def _files(tree: FileTree, metadata: str, name: str, claimed: set[str]) -> Itera
     yield from tree.below(metadata)
     for record in _LISTS:
         at = joined(metadata, record)
-        if at in tree.nodes and tree.nodes[at].kind is NodeKind.FILE:
+        if at in tree.nodes and tree.nodes[at].kind is FileType.FILE:
             # Paths in a RECORD are relative to the folder of packages, in the older list to itself.
             here = packages if record == "RECORD" else metadata
             for listed in _first_fields(tree.text(at)):

@@ -8,7 +8,8 @@ from typing import TypeVar
 from trimtab.debloating.files.closure import Kept
 from trimtab.debloating.files.kinds_of_files import FileKind, kind_of_file
 from trimtab.debloating.files.packages import packages_of
-from trimtab.debloating.files.tree import FileTree, NodeKind
+from trimtab.debloating.files.tree import FileTree
+from trimtab.images.node import FileType, Inode
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -58,15 +59,15 @@ class FileSelection:
 def selection(tree: FileTree, kept: Kept) -> FileSelection:
     """Return what of `tree` stays and goes where the paths `kept` stay."""
     packages = packages_of(tree)
-    counted: set[Hashable] = set()
+    counted: set[Inode] = set()
     stays: list[CountedFile] = []
     goes: list[CountedFile] = []
     kept_files = kept_bytes = removed_files = 0
-    files = sorted(path for path, node in tree.nodes.items() if node.kind is NodeKind.FILE)
+    files = sorted(path for path, node in tree.nodes.items() if node.kind is FileType.FILE)
     for path in sorted(files, key=lambda path: path not in kept):
         node = tree.nodes[path]
-        is_new = node.file_id is None or node.file_id not in counted
-        counted.add(node.file_id)
+        is_new = node not in counted
+        counted.add(node)
         size_bytes = node.size_bytes if is_new else 0
         package = packages.get(path, "")
         file = CountedFile(path, package, kind_of_file(path), size_bytes, is_new)

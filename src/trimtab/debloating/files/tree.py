@@ -1,40 +1,18 @@
 """A root file system at rest, or a folder of one: what lies where, and where paths lead."""
 
 import posixpath
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import BinaryIO
 
+from trimtab.images.node import FileType, Inode
+
+_WITH_MORE = {FileType.FOLDER, FileType.LINK}  # more of a path may follow these
 _MOST_LINKS = 40  # MAXSYMLINKS of Linux
 _MOST_TEXT_BYTES = 16 << 20
 _MOST_CONFIGURATION_BYTES = 1 << 20
-
-
-class NodeKind(StrEnum):
-    """What a path is."""
-
-    FILE = "file"
-    FOLDER = "folder"
-    LINK = "link"
-    OTHER = "other"  # a device, a pipe or a socket
-
-
-@dataclass(frozen=True, slots=True)
-class TreeNode:
-    """What lies at a path.
-
-    `mode` are its permissions and `target` is a link's text. The names of one file (hard links)
-    have the same `file_id`; of a file with one name it may be None.
-    """
-
-    kind: NodeKind
-    size_bytes: int = 0
-    mode: int = 0o644
-    target: str = ""
-    file_id: Hashable = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +34,13 @@ class FileTree:
     """A root file system, or a folder of one such as a Python environment.
 
     `nodes` are by path below the tree's top, which is `/` and among them, as is the folder of each;
-    these paths go through no link. `open_file` opens a regular file of them for reading at any
-    place. `tops` are the absolute paths by which programs know the top, the first one being the
-    real one: nothing but `""` for a whole root. Nobody writes to it meanwhile.
+    these paths go through no link. Names of one file, hard links, have the same node. `open_file`
+    opens a regular file of them for reading at any place. `tops` are the absolute paths by which
+    programs know the top, the first one being the real one: nothing but `""` for a whole root.
+    Nobody writes to it meanwhile.
     """
 
-    nodes: Mapping[str, TreeNode]
+    nodes: Mapping[str, Inode]
     open_file: Callable[[str], AbstractContextManager[BinaryIO]]
     tops: tuple[str, ...] = ("",)
 
@@ -74,7 +53,7 @@ class FileTree:
     def names(self) -> dict[str, list[str]]:
         """The sorted names in each folder."""
         found: dict[str, list[str]] = {
-            path: [] for path, node in self.nodes.items() if node.kind is NodeKind.FOLDER
+            path: [] for path, node in self.nodes.items() if node.kind is FileType.FOLDER
         }
         for path in sorted(self.nodes):
             if path != "/":
@@ -118,7 +97,7 @@ class FileTree:
     def file_at(self, seen: str) -> str | None:
         """Return the regular file that a path leads to, None where there is no such file."""
         end = self.walk(seen).end
-        return end if end is not None and self.nodes[end].kind is NodeKind.FILE else None
+        return end if end is not None and self.nodes[end].kind is FileType.FILE else None
 
     def text(self, path: str, most_bytes: int = _MOST_TEXT_BYTES) -> str:
         """Return the text of a regular file of the tree; of a longer one the beginning."""
@@ -128,7 +107,7 @@ class FileTree:
     def own_text(self, path: str, most_bytes: int = _MOST_TEXT_BYTES) -> str:
         """Return the text of what is at a path of the tree; nothing where it is no regular file."""
         node = self.nodes.get(path)
-        is_file = node is not None and node.kind is NodeKind.FILE
+        is_file = node is not None and node.kind is FileType.FILE
         return self.text(path, most_bytes) if is_file else ""
 
     def lines_at(self, seen: str) -> list[str]:
@@ -155,9 +134,9 @@ class FileTree:
                 continue
             at = joined(here, name)
             node = self.nodes.get(at)
-            if node is None or (waiting and node.kind in (NodeKind.FILE, NodeKind.OTHER)):
+            if node is None or (waiting and node.kind not in _WITH_MORE):
                 return Walk((*passed, here), None)
-            if node.kind is not NodeKind.LINK:
+            if node.kind is not FileType.LINK:
                 here = at
                 continue
             passed.append(at)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trimtab.debloating.files.closure import Kept
 from trimtab.debloating.files.removed_files import CountedFile, FileSelection, selection
-from trimtab.debloating.files.tree import FileTree, NodeKind
+from trimtab.debloating.files.tree import FileTree
 from trimtab.debloating.images.exposure.binaries import Binaries, binaries_of
 from trimtab.debloating.images.exposure.gadgets import Gadgets
 from trimtab.debloating.images.provisioning import Provisioning, provisioned
@@ -94,7 +94,7 @@ def compare_images(
     stayed = [
         path
         for path, node in trees[0].nodes.items()
-        if node.kind is not NodeKind.FILE or path in files[1]
+        if node.kind is not FileType.FILE or path in files[1]
     ]
     shrunk = {
         node: node.size_bytes - files[1][path].size_bytes

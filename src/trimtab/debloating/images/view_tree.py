@@ -6,17 +6,12 @@ import os
 import re
 from typing import BinaryIO
 
-from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
-from trimtab.images import node as of_images
+from trimtab.debloating.files.tree import FileTree
 from trimtab.images.archives.image import Image
 from trimtab.images.contents import contents_of
+from trimtab.images.node import FileType, Inode
 from trimtab.images.view import View
 
-_KINDS = {
-    of_images.FileType.FILE: NodeKind.FILE,
-    of_images.FileType.FOLDER: NodeKind.FOLDER,
-    of_images.FileType.LINK: NodeKind.LINK,
-}
 # What `packages_of` and `packages_in` read: the databases of dpkg, apk, pip, conda and npm.
 _DATABASE = re.compile(
     r"/var/lib/dpkg/(?:info/[^/]*\.list|status|status\.d/[^/]*)\Z|/lib/apk/db/installed\Z"
@@ -34,11 +29,10 @@ def view_tree(image: Image, view: View) -> FileTree:
     `contents_of` does.
     """
     found = dict(view.walk())
-    nodes = {path: _node(node) for path, node in found.items()}
-    wanted: dict[of_images.Inode, str] = {}
+    wanted: dict[Inode, str] = {}
     left_bytes = _MOST_BYTES
     for path, node in found.items():
-        if node.kind is of_images.FileType.FILE and _DATABASE.search(path):
+        if node.kind is FileType.FILE and _DATABASE.search(path):
             left_bytes -= node.size_bytes
             if left_bytes >= 0:
                 wanted[node] = path
@@ -49,10 +43,4 @@ def view_tree(image: Image, view: View) -> FileTree:
             raise OSError(errno.EACCES, os.strerror(errno.EACCES), path)
         return io.BytesIO(texts.get(found[path], b""))
 
-    return FileTree(nodes, open_file)
-
-
-def _node(node: of_images.Inode) -> TreeNode:
-    kind = _KINDS.get(node.kind, NodeKind.OTHER)
-    size_bytes = node.size_bytes if kind is NodeKind.FILE else 0
-    return TreeNode(kind, size_bytes, node.mode, node.target, node)
+    return FileTree(found, open_file)

@@ -23,11 +23,12 @@ from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
 from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.dpkg import add_package_list
 from trimtab.debloating.files.folder_tree import root_tree
-from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
+from trimtab.debloating.files.tree import FileTree
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
 from trimtab.debloating.removal import options_of, packages_that_stay
 from trimtab.debloating.targets.folder import FolderTarget
 from trimtab.errors import UserError
+from trimtab.images.node import FileType, Inode
 from trimtab.native import native_path
 from trimtab.processes.program import Program
 from trimtab.processes.root import INIT, STARTED_BY_INIT, RootFileSystem
@@ -118,8 +119,8 @@ class RootFolder(FolderTarget):
             return frozenset()
         return frozenset(path.removeprefix("/") for path in kept_paths(tree, [], programs))
 
-    def _is_privileged(self, path: str, node: TreeNode) -> bool:
-        if node.kind is not NodeKind.FILE or not node.mode & 0o111:
+    def _is_privileged(self, path: str, node: Inode) -> bool:
+        if node.kind is not FileType.FILE or not node.mode & 0o111:
             return False
         if node.mode & (stat.S_ISUID | stat.S_ISGID):
             return True
@@ -186,8 +187,8 @@ class RootFolder(FolderTarget):
             add_package_list(copy, self.tree(), None if packed else stay)
 
 
-def _is_of_go(tree: FileTree, path: str, node: TreeNode) -> bool:
-    if node.kind is not NodeKind.FILE or not node.mode & 0o111:
+def _is_of_go(tree: FileTree, path: str, node: Inode) -> bool:
+    if node.kind is not FileType.FILE or not node.mode & 0o111:
         return False
     with tree.open_file(path) as file:
         loading = read_loading(file)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from trimtab.debloating.files.closure import PathUse, kept_paths
 from trimtab.debloating.files.removed_files import selection
-from trimtab.debloating.files.tree import FileTree, NodeKind, joined, parents
+from trimtab.debloating.files.tree import FileTree, joined, parents
+from trimtab.images.node import FileType
 
 SITE = "/usr/lib/python3.11/site-packages"
 LOADER = "/lib64/ld-linux-x86-64.so.2"
@@ -61,7 +62,7 @@ def test_what_stays_leads_to_what_stays(trace: list[PathUse]) -> None:
     assert kept <= TREE.nodes.keys()
     for path in kept:
         assert kept.issuperset(parents(path))
-        if TREE.nodes[path].kind is NodeKind.LINK:
+        if TREE.nodes[path].kind is FileType.LINK:
             assert slim.follow(path).end == TREE.follow(path).end
     for use in trace:
         was, now = TREE.walk(use.path).end, slim.walk(use.path).end
@@ -93,7 +94,7 @@ def test_every_path_has_a_reason_that_stays_as_well(trace: list[PathUse]) -> Non
 def test_the_parts_add_up(trace: list[PathUse]) -> None:
     kept = kept_paths(TREE, [trace])
     result = selection(TREE, kept)
-    files = {path: node for path, node in TREE.nodes.items() if node.kind is NodeKind.FILE}
+    files = {path: node for path, node in TREE.nodes.items() if node.kind is FileType.FILE}
     total = sum(node.size_bytes for node in files.values())
     assert result.kept_bytes + result.removed_bytes == total
     assert result.kept_files + len(result.removed) == len(files)

@@ -103,7 +103,7 @@ def test_programs_of_a_folder_are_started_by_others() -> None:
 def test_a_file_of_several_names_stays() -> None:
     tree = root_of(ROOT)
     names = ("/data/large", "/listed/large")
-    shared = {path: replace(tree.nodes[path], file_id="one file") for path in names}
+    shared = dict.fromkeys(names, tree.nodes[names[0]])
     assert kept(replace(tree, nodes={**tree.nodes, **shared})) == STAY | set(names)
 
 

@@ -11,7 +11,8 @@ from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.kinds_of_files import FileKind, kind_of_file
 from trimtab.debloating.files.packages import packages_of
 from trimtab.debloating.files.removed_files import CountedFile, selection
-from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
+from trimtab.debloating.files.tree import FileTree
+from trimtab.images.node import FileType, Inode
 from trimtab.records.manifest import Environment, Manifest, RemovedFiles, Timings
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import FILES
@@ -74,8 +75,8 @@ def test_packages_of_alpine_and_what_pip_put_beside_debian_s() -> None:
 
 
 def test_a_file_with_several_names_goes_once_and_only_with_its_last() -> None:
-    two, single = TreeNode(NodeKind.FILE, 100, file_id=(1, 2)), TreeNode(NodeKind.FILE, 7)
-    nodes = {"/": TreeNode(NodeKind.FOLDER), "/a": two, "/b": two, "/c": single}
+    two, single = (Inode(FileType.FILE, 0o644, size_bytes=size) for size in (100, 7))
+    nodes = {"/": Inode(FileType.FOLDER, 0o755), "/a": two, "/b": two, "/c": single}
     tree = FileTree(nodes, root_of({"/a": "", "/b": "", "/c": ""}).open_file)
     none = selection(tree, kept_paths(tree, []))
     assert [file.size_bytes for file in none.removed] == [100, 0, 7]

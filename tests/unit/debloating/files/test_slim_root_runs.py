@@ -14,7 +14,8 @@ from trimtab.debloating.files.closure import Kept, kept_paths
 from trimtab.debloating.files.closure_rules import KeepReason
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.files.removed_files import selection
-from trimtab.debloating.files.tree import FileTree, NodeKind
+from trimtab.debloating.files.tree import FileTree
+from trimtab.images.node import FileType
 
 SCRIPT = """#!/usr/bin/env sh
 ls -l /srv | wc -l
@@ -104,7 +105,7 @@ def test_ldd_agrees(name: str, tmp_path: Path) -> None:
     ours = {
         path
         for path, reasons in kept.reasons.items()
-        if tree.nodes[path].kind is NodeKind.FILE
+        if tree.nodes[path].kind is FileType.FILE
         and not reasons.keys().isdisjoint({KeepReason.LIBRARY, KeepReason.INTERPRETER})
     }
     assert ours == {os.path.realpath(word) for word in said if word.startswith("/")}

@@ -9,8 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trimtab.debloating.files.folder_tree import prefix_tree, root_tree
-from trimtab.debloating.files.tree import NodeKind, Walk
+from trimtab.debloating.files.tree import Walk
 from trimtab.errors import UserError
+from trimtab.images.node import FileType
 
 TREE = root_of(
     {
@@ -81,8 +82,8 @@ def test_a_folder_on_disk(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     tree = root_tree(tmp_path)
     assert sorted(tree.nodes) == ["/", "/a", "/a/b", "/a/b/file", "/a/hard", "/link", "/pipe"]
-    assert tree.nodes["/a/b/file"].file_id == tree.nodes["/a/hard"].file_id is not None
-    assert tree.nodes["/pipe"].kind is NodeKind.OTHER
+    assert tree.nodes["/a/b/file"] is tree.nodes["/a/hard"]
+    assert tree.nodes["/pipe"].kind is FileType.PIPE
     assert tree.file_at("/link/file") == "/a/b/file"
     assert tree.text("/a/b/file") == "text"
     assert prefix_tree(tmp_path).file_at(f"{tmp_path}/a/b/file") == "/a/b/file"

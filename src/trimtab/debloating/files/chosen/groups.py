@@ -11,7 +11,8 @@ from trimtab.config.groups.debloat import Group
 from trimtab.debloating.files.kinds_of_files import FileKind, kind_of_file
 from trimtab.debloating.files.packages import packages_of
 from trimtab.debloating.files.removed_files import CountedFile
-from trimtab.debloating.files.tree import FileTree, NodeKind
+from trimtab.debloating.files.tree import FileTree
+from trimtab.images.node import FileType
 from trimtab.records.usage import Usage
 
 _KINDS = {
@@ -107,7 +108,7 @@ def paths_of_groups(
     packages = packages_of(tree) if Group.OPTIONS in groups else {}
     programs = {packages[path] for path in executed if path in packages}
     for path, node in tree.nodes.items():
-        if node.kind is NodeKind.FOLDER:
+        if node.kind is FileType.FOLDER:
             continue
         if group_of(path) in groups or packages.get(path) in programs:
             yield tree.seen(path)

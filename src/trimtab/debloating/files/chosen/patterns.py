@@ -2,8 +2,9 @@
 
 import re
 
-from trimtab.debloating.files.tree import FileTree, NodeKind
+from trimtab.debloating.files.tree import FileTree
 from trimtab.errors import UserError
+from trimtab.images.node import FileType
 
 _TOKEN = re.compile(r"\*\*/|/\*\*\Z|\*+|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
 
@@ -50,7 +51,7 @@ def paths_matching(tree: FileTree, pattern: str, key: str = "keep_paths") -> set
         spellings = [path[1:], *((top + path).rstrip("/") for top in tree.tops)]
         if any(map(matches, spellings)):
             found.add(path)
-            if node.kind is NodeKind.FOLDER:
+            if node.kind is FileType.FOLDER:
                 found.update(tree.below(path))
     if not found:
         raise UserError(

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from trimtab.debloating.files.closure_rules import ClosureInput, Dependency, KeepReason, KeptPath
 from trimtab.debloating.files.lookups import may_be_stood_for
-from trimtab.debloating.files.tree import FileTree, NodeKind, joined
+from trimtab.debloating.files.tree import FileTree, joined
+from trimtab.images.node import FileType
 
 _PYTHON = re.compile(r"/lib(?:32|64)?/python3[\d.]*t?(?:/|\Z)")
 _MODULE = re.compile(r"\.(?:pyc?|cpython-\w+(?:-[\w-]+)?\.so|abi3\.so)\Z")
@@ -38,7 +39,7 @@ def listed(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
         if may_be_stood_for(root, root.tree.nodes[path]):
             continue
         if import_system and (
-            root.tree.nodes[path].kind is NodeKind.FOLDER
+            root.tree.nodes[path].kind is FileType.FOLDER
             or _MODULE.search(name)
             or _FOR_BUILDING.search(name)
         ):

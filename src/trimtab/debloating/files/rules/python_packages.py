@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from trimtab.debloating.files.closure_rules import ClosureInput, Dependency, KeepReason, KeptPath
 from trimtab.debloating.files.lookups import only_looks
-from trimtab.debloating.files.tree import FileTree, NodeKind, joined
+from trimtab.debloating.files.tree import FileTree, joined
+from trimtab.images.node import FileType
 
 _INIT = re.compile(r"__init__\.(?:pyc?|cpython-\w+(?:-[\w-]+)?\.so|abi3\.so)\Z")
 _BYTE_CODE = re.compile(r"(?P<module>.+)\.(?:cpython|pypy)-?\d+t?(?:\.opt-\w+)?\.pyc\Z")
@@ -115,7 +116,7 @@ def distribution_of(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]
     metadata = root.distributions.metadata_of.get(found.path)
     if metadata is None or found.path == metadata or found.path.startswith(f"{metadata}/"):
         return
-    if root.keeps_databases or root.tree.nodes[metadata].kind is NodeKind.FOLDER:
+    if root.keeps_databases or root.tree.nodes[metadata].kind is FileType.FOLDER:
         yield Dependency(root.tree.seen(metadata), KeepReason.METADATA)
     for name in _METADATA if root.keeps_databases else _NOT_FOR_SCANNERS:
         yield Dependency(root.tree.seen(joined(metadata, name)), KeepReason.METADATA)

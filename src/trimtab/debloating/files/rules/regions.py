@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 
 from trimtab.debloating.files.closure_rules import ClosureInput, Dependency, KeepReason, KeptPath
-from trimtab.debloating.files.tree import NodeKind, joined
+from trimtab.debloating.files.tree import joined
+from trimtab.images.node import FileType
 
 _LOCALE = re.compile(
     r"(/usr/(?:local/)?lib/locale/[^/]+)/LC_(?:CTYPE|COLLATE|MESSAGES|MONETARY|NUMERIC|TIME)\Z"
@@ -70,5 +71,5 @@ def time_zone(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
 
 def _whole(root: ClosureInput, folder: str, reason: KeepReason) -> Iterator[Dependency]:
     for path in root.tree.below(folder):
-        if root.tree.nodes[path].kind is not NodeKind.FOLDER:
+        if root.tree.nodes[path].kind is not FileType.FOLDER:
             yield Dependency(path, reason)

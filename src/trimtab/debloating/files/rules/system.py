@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from trimtab.debloating.files.closure_rules import ClosureInput, Dependency, KeepReason, KeptPath
 from trimtab.debloating.files.linker import configuration_files
-from trimtab.debloating.files.tree import NodeKind
+from trimtab.images.node import FileType
 
 _MOUNT_POINTS = (
     *("/proc", "/sys", "/dev", "/dev/pts", "/dev/shm", "/dev/mqueue", "/run", "/tmp", "/var/tmp"),
@@ -33,7 +33,7 @@ def users(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
         fields = line.split(":")
         if len(fields) == 7 and posixpath.isabs(fields[5]):
             end = root.tree.walk(fields[5]).end
-            if end is not None and root.tree.nodes[end].kind is NodeKind.FOLDER:
+            if end is not None and root.tree.nodes[end].kind is FileType.FOLDER:
                 yield Dependency(fields[5], KeepReason.USERS)
 
 
@@ -79,7 +79,7 @@ def mount_points(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
     for path in _MOUNT_POINTS:
         yield Dependency(path, KeepReason.MOUNT_POINT)
     for name in root.tree.names["/"]:
-        if root.tree.nodes[f"/{name}"].kind is NodeKind.LINK:
+        if root.tree.nodes[f"/{name}"].kind is FileType.LINK:
             yield Dependency(f"/{name}", KeepReason.LINK)
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from trimtab.debloating.files.dpkg import fields_of, installed
 from trimtab.debloating.files.packages import APK, packages_of
 from trimtab.debloating.files.python_distributions import Distributions
-from trimtab.debloating.files.tree import FileTree, NodeKind, joined
+from trimtab.debloating.files.tree import FileTree, joined
+from trimtab.images.node import FileType
 
 _OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
 _SOURCE = re.compile(r"(\S+)(?: \((\S+)\))?")
@@ -61,7 +62,7 @@ def packages_left(before: Iterable[Package], tree: FileTree) -> list[Package]:
 
     A file that no database in `tree` lists is of the package that it was of before.
     """
-    files = {path for path, node in tree.nodes.items() if node.kind is NodeKind.FILE}
+    files = {path for path, node in tree.nodes.items() if node.kind is FileType.FILE}
     own = packages_in(tree)
     claimed = frozenset[str]().union(*(package.paths for package in own))
     earlier = {package.identity: package.paths for package in before}
@@ -115,7 +116,7 @@ def _of_pip(tree: FileTree, owners: Mapping[str, str]) -> Iterator[Package]:
     distributions = Distributions.of(tree)
     paths_of = defaultdict(set)
     for path, metadata in distributions.metadata_of.items():
-        if tree.nodes[path].kind is NodeKind.FILE:
+        if tree.nodes[path].kind is FileType.FILE:
             paths_of[metadata].add(path)
     # Packages of the system have advisories of their own.
     for metadata in sorted(distributions.names.keys() - distributions.of_others(owners)):
@@ -133,7 +134,7 @@ def _of_pip(tree: FileTree, owners: Mapping[str, str]) -> Iterator[Package]:
 def _of_npm(tree: FileTree) -> Iterator[Package]:
     paths_of = defaultdict(set)
     for path, node in tree.nodes.items():
-        if node.kind is NodeKind.FILE and (found := _NODE_PACKAGE.match(path)):
+        if node.kind is FileType.FILE and (found := _NODE_PACKAGE.match(path)):
             paths_of[found[0]].add(path)
     for folder, paths in paths_of.items():
         try:

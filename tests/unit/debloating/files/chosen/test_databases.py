@@ -11,7 +11,8 @@ from hand_made_root import Content, Link, root_of, used
 
 from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.dpkg import add_package_list
-from trimtab.debloating.files.tree import FileTree, NodeKind, TreeNode
+from trimtab.debloating.files.tree import FileTree
+from trimtab.images.node import FileType, Inode
 
 SITE = "/opt/lib/python3.11/site-packages"
 ROOT: dict[str, Content] = {
@@ -131,8 +132,8 @@ def test_where_the_folder_is_behind_a_link_it_is_where_that_leads(tmp_path: Path
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xfe\x00", b"Package:\n\n", b"Package: tar"])
 def test_a_damaged_database_lists_what_it_can(data: bytes, tmp_path: Path) -> None:
-    nodes = {"/": TreeNode(NodeKind.FOLDER), "/var": TreeNode(NodeKind.FOLDER)}
-    nodes |= {path: TreeNode(NodeKind.FOLDER) for path in ("/var/lib", "/var/lib/dpkg")}
-    nodes["/var/lib/dpkg/status"] = TreeNode(NodeKind.FILE, len(data))
+    nodes = {path: Inode(FileType.FOLDER, 0o755) for path in ("/", "/var")}
+    nodes |= {path: Inode(FileType.FOLDER, 0o755) for path in ("/var/lib", "/var/lib/dpkg")}
+    nodes["/var/lib/dpkg/status"] = Inode(FileType.FILE, 0o644, size_bytes=len(data))
     add_package_list(tmp_path, FileTree(nodes, lambda path: nullcontext(io.BytesIO(data))), {"tar"})
     assert [path.name for path in tmp_path.rglob("tar")] == (["tar"] if b"tar" in data else [])
