@@ -15,7 +15,7 @@ from trimtab.config.parameters import overrides_of, read_overrides
 from trimtab.errors import escape_control_characters
 from trimtab.places import MODULES
 from trimtab.progress import CHANNEL
-from trimtab.supervision import STARTER
+from trimtab.processes.supervision import STARTER
 from trimtab.workflow.reasons import explain_reasons
 from trimtab.workflow.unrecorded import keep_unrecorded, keep_when_killed
 

@@ -1,6 +1,6 @@
 """Rule compile_simulator: the kernel's machine code, once for all cells that wait for it."""
 
-from trimtab.supervision import supervised
+from trimtab.processes.supervision import supervised
 
 # One job is enough: the kernel is one function for all policies.
 with supervised():

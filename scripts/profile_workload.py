@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 from trimtab.locks import folder_lock
-from trimtab.supervision import supervised
+from trimtab.processes.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", type=Path, required=True, help="a ProfileStage, JSON")

@@ -41,10 +41,10 @@ from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
 from trimtab.config.validate import checked
+from trimtab.processes.supervision import supervised
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.machine import machine_meters
 from trimtab.profiling.profile import model_of
-from trimtab.supervision import supervised
 from trimtab.tuning.plan import RungResult
 from trimtab.tuning.tune import Request, tune
 

@@ -16,7 +16,7 @@ from trimtab.checkout import no_experiment_at
 from trimtab.cli.claimed import claim
 from trimtab.errors import UserError
 from trimtab.files import read_json
-from trimtab.supervision import STARTER
+from trimtab.processes.supervision import STARTER
 
 LIMIT_S = 2.0
 BIN = Path(sys.executable).parent
@@ -34,7 +34,7 @@ JOB = """
 import sys, time
 from pathlib import Path
 from trimtab.locks import folder_lock
-from trimtab.supervision import supervised
+from trimtab.processes.supervision import supervised
 with supervised(), folder_lock(Path("results")):
     if Path("begun").exists():
         begun = open("begun", "w")

@@ -11,7 +11,7 @@ from trimtab.cli.output.terminal import prints_any_name
 from trimtab.cli.overview import ADVANCED, VERBS, overview
 from trimtab.errors import Stopped, check_working_folder, exit_code_of, format_error
 from trimtab.native import survive_truncation
-from trimtab.supervision import supervise
+from trimtab.processes.supervision import supervise
 
 
 def main() -> None:

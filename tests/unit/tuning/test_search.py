@@ -104,7 +104,7 @@ from pathlib import Path
 sys.path[:0] = json.loads(sys.argv[1])
 import test_search
 folder, most = Path(sys.argv[2]), int(sys.argv[3])
-from trimtab.supervision import supervised
+from trimtab.processes.supervision import supervised
 def die(result, seen=[]):
     seen.append(result)
     if len(seen) == most:

@@ -3,7 +3,7 @@
 Thesis, sections 6.3.1 and 6.3.3: a trial is a process of its own whose epochs are seen one by one,
 and whose system parameters change between them. A program is not trusted: whatever it does, the
 trial ends with a reason, and nothing of it lives on. That nothing outlives a tuner that is killed
-is for trimtab.supervision to see to.
+is for trimtab.processes.supervision to see to.
 """
 
 import math

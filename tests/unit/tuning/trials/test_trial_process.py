@@ -419,7 +419,7 @@ from contextlib import nullcontext
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from trial_programs import start, workload
-from trimtab.supervision import supervised
+from trimtab.processes.supervision import supervised
 with supervised() if {supervise} else nullcontext():
     trial = start(workload({code!r}), Path(sys.argv[1]))
     event = trial.next_event()

@@ -78,7 +78,7 @@ def test_names_are_exchanged_in_two_steps_without_renameat2(tmp_path: Path) -> N
 
 
 def test_children_are_waited_for_where_sigchld_was_ignored() -> None:
-    text = "import os, subprocess, sys; from trimtab.supervision import supervised\n"
+    text = "import os, subprocess, sys; from trimtab.processes.supervision import supervised\n"
     text += "with supervised():\n    sys.exit(subprocess.run(['sh', '-c', 'exit 7']).returncode)"
     ignoring = ["env", "--ignore-signal=CHLD", sys.executable, "-c", text]
     assert subprocess.run(ignoring, timeout=20).returncode == 7

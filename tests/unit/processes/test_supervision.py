@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from trimtab.places import PROJECT
-from trimtab.supervision import STARTER
+from trimtab.processes.supervision import STARTER
 
 # A script whose program leaves the session and ignores signals, and so does its daemon. All of them
 # hold a pipe; they are alive as long as that has a writer.
 SCRIPT = """
 import os, subprocess, sys, time
-from trimtab.supervision import supervised
+from trimtab.processes.supervision import supervised
 PROGRAM = '''
 import os, signal, time
 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -106,7 +106,7 @@ import os, sys
 from pathlib import Path
 from trimtab.processes.launch import followed
 from trimtab.processes.program import Program
-from trimtab.supervision import supervised
+from trimtab.processes.supervision import supervised
 PROGRAM = '''
 import os, sys, time
 held = open(sys.argv[1], "w")
@@ -205,7 +205,7 @@ facts += [status[key] for key in ("SigBlk", "SigIgn", "SigCgt", "NoNewPrivs", "S
 print(json.dumps(facts))
 """
     run = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {told!r}])"
-    supervised = f"from trimtab.supervision import supervise; supervise(); {run}"
+    supervised = f"from trimtab.processes.supervision import supervise; supervise(); {run}"
     seen = [
         json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True).stdout)
         for code in (run, supervised)
