@@ -3,20 +3,19 @@
 A section is a class in any module of `trimtab.evaluation`; it is in the report because it exists.
 """
 
-import importlib
-import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-import trimtab.evaluation
+from trimtab import evaluation
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.report.blocks import Block
 from trimtab.evaluation.report.figures import Figure
 from trimtab.evaluation.report.key_figures import KeyFigure
 from trimtab.evaluation.report.tables import Table
+from trimtab.plugins import modules_in
 
 
 @dataclass(frozen=True)
@@ -121,11 +120,10 @@ def find_sections() -> list[type[ReportSection]]:
 
     A class without an `order` is a base of others.
     """
-    modules = pkgutil.walk_packages(trimtab.evaluation.__path__, f"{trimtab.evaluation.__name__}.")
     sections = {
         kind
-        for name in sorted(module.name for module in modules)
-        for kind in vars(importlib.import_module(name)).values()
+        for module in modules_in(evaluation.__name__, evaluation.__path__)
+        for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, ReportSection) and hasattr(kind, "order")
     }
     return sorted(sections, key=lambda kind: (kind.order, kind.__name__))
