@@ -76,6 +76,11 @@ def file_lock(
         os.close(descriptor)
 
 
+def lock_of(path: Path) -> Path:
+    """Return the lock of a file, which lies beside it."""
+    return path.with_name(f"{path.name}.lock")
+
+
 def try_lock(path: Path) -> int | None:
     """Return a descriptor that holds the lock `path` until it is closed, None where another does.
 

@@ -21,7 +21,7 @@ from optuna.trial import TrialState, create_trial
 
 from trimtab.errors import UserError
 from trimtab.files import naming
-from trimtab.locks import file_lock
+from trimtab.locks import file_lock, lock_of
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.score import Failure
 from trimtab.tuning.space import Configuration
@@ -84,9 +84,8 @@ class FileStorage:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Be the only one that writes; raises UserError where another does without end."""
-        lock = self.path.with_name(f"{self.path.name}.lock")
         said = f"{self.path}: held by another process"
-        with file_lock(lock, said, _PATIENCE_S, stays=True), naming(self.path):
+        with file_lock(lock_of(self.path), said, _PATIENCE_S, stays=True), naming(self.path):
             _cut_torn_record(self.path)
             yield
 

@@ -21,7 +21,7 @@ from trimtab.config.groups.hardware import FrequencyLevel, Hardware, Roofline
 from trimtab.errors import UserError
 from trimtab.execution.rooflines import rooflines
 from trimtab.files import read_json, write_once
-from trimtab.locks import file_lock
+from trimtab.locks import file_lock, lock_of
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.profile import model_of
 from trimtab.tuning.inference.roofline import Scale, scale
@@ -120,8 +120,8 @@ class Device:
         """
         if self.host.rooflines:
             return self
-        lock = kept.with_name(f"{kept.name}.lock")
-        with file_lock(lock, f"{kept}: another measures this host", _PATIENCE_S, stays=True):
+        said = f"{kept}: another measures this host"
+        with file_lock(lock_of(kept), said, _PATIENCE_S, stays=True):
             if not kept.exists():
                 write_once(kept, json.dumps(rooflines(cpus)))
         measured = [Roofline(**one) for one in read_json(kept)]

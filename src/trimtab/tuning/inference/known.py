@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.config.parameter import same
-from trimtab.locks import file_lock
+from trimtab.locks import file_lock, lock_of
 from trimtab.records.tuning.inference import (
     KnownArchitecture,
     KnownInferenceRecord,
@@ -113,5 +113,4 @@ def _read(path: Path) -> KnownInferenceRecord:
 
 
 def _held(path: Path) -> AbstractContextManager[None]:
-    lock = path.with_name(f"{path.name}.lock")
-    return file_lock(lock, f"{path}: held by another process", _PATIENCE_S)
+    return file_lock(lock_of(path), f"{path}: held by another process", _PATIENCE_S)

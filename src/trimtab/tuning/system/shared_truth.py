@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.locks import file_lock
+from trimtab.locks import file_lock, lock_of
 from trimtab.records.tuning.ground_truth import GroundTruthRecord, KnownJob
 from trimtab.records.tuning.parts import parts_of
 
@@ -45,7 +45,7 @@ def share_jobs(path: Path, jobs: Iterable[KnownJob]) -> None:
 
     Raises UserError where the file is damaged, or held by another process without end.
     """
-    with file_lock(path.with_name(f"{path.name}.lock"), f"{path}: held by another", _PATIENCE_S):
+    with file_lock(lock_of(path), f"{path}: held by another", _PATIENCE_S):
         found = {job.id: job for job in _read(path)}
         _join(found, jobs)
         GroundTruthRecord(jobs=list(found.values())[-_MOST_JOBS:]).write(path)
