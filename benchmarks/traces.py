@@ -18,10 +18,10 @@ from common import save, spread
 
 from trimtab.traces.arrival_order import sorted_by_arrival
 from trimtab.traces.distribution import Erlang, Exponential
-from trimtab.traces.formats.alibaba_gpu_2023 import read_alibaba_gpu_2023
-from trimtab.traces.formats.azure_llm import read_azure_llm
-from trimtab.traces.formats.philly import read_philly_table
-from trimtab.traces.formats.swf import read_swf
+from trimtab.traces.formats.alibaba_gpu_2023 import read as read_alibaba_gpu_2023
+from trimtab.traces.formats.azure_llm import read as read_azure_llm
+from trimtab.traces.formats.philly_table import read as read_philly_table
+from trimtab.traces.formats.swf import read as read_swf
 from trimtab.traces.generators import SyntheticClass, marked_markovian, poisson
 from trimtab.traces.jobs import as_trace, usable
 

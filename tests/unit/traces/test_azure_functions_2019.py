@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from trimtab.errors import UserError
-from trimtab.traces.formats.azure_functions_2019 import read_azure_functions_2019
+from trimtab.traces.formats.azure_functions_2019 import read as read_azure_functions_2019
 from trimtab.traces.jobs import as_trace, usable
 from trimtab.traces.table import check_trace
 

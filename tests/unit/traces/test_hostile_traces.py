@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.traces.formats.azure_functions_2021 import read_azure_functions_2021
-from trimtab.traces.formats.google_2019 import read_google_2019
-from trimtab.traces.formats.philly import read_philly_log
-from trimtab.traces.formats.swf import read_swf
+from trimtab.traces.formats.azure_functions_2021 import read as read_azure_functions_2021
+from trimtab.traces.formats.google_2019 import read as read_google_2019
+from trimtab.traces.formats.philly_log import read as read_philly_log
+from trimtab.traces.formats.swf import read as read_swf
 from trimtab.traces.jobs import as_trace, usable
 from trimtab.traces.table import read_trace
 from trimtab.traces.text_file import open_text

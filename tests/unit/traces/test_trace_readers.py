@@ -13,15 +13,16 @@ import pytest
 
 from trimtab.errors import UserError
 from trimtab.traces.arrival_order import sorted_by_arrival
-from trimtab.traces.formats.alibaba_2018 import read_alibaba_2018
-from trimtab.traces.formats.alibaba_gpu_2020 import read_alibaba_gpu_2020
-from trimtab.traces.formats.alibaba_gpu_2023 import read_alibaba_gpu_2023
-from trimtab.traces.formats.azure_functions_2021 import read_azure_functions_2021
-from trimtab.traces.formats.azure_llm import read_azure_llm
-from trimtab.traces.formats.google_2011 import read_google_2011
-from trimtab.traces.formats.google_2019 import read_google_2019
-from trimtab.traces.formats.philly import read_philly_log, read_philly_table
-from trimtab.traces.formats.swf import read_swf
+from trimtab.traces.formats.alibaba_2018 import read as read_alibaba_2018
+from trimtab.traces.formats.alibaba_gpu_2020 import read as read_alibaba_gpu_2020
+from trimtab.traces.formats.alibaba_gpu_2023 import read as read_alibaba_gpu_2023
+from trimtab.traces.formats.azure_functions_2021 import read as read_azure_functions_2021
+from trimtab.traces.formats.azure_llm import read as read_azure_llm
+from trimtab.traces.formats.google_2011 import read as read_google_2011
+from trimtab.traces.formats.google_2019 import read as read_google_2019
+from trimtab.traces.formats.philly_log import read as read_philly_log
+from trimtab.traces.formats.philly_table import read as read_philly_table
+from trimtab.traces.formats.swf import read as read_swf
 from trimtab.traces.jobs import as_trace, usable
 from trimtab.traces.table import check_trace
 

@@ -25,9 +25,7 @@ _TYPES = {
 }
 
 
-def read_alibaba_2018(
-    path: Path, skipped: Counter[str], machine_memory_bytes: int
-) -> Iterator[pd.DataFrame]:
+def read(path: Path, skipped: Counter[str], machine_memory_bytes: int) -> Iterator[pd.DataFrame]:
     """Yield the instances of the tasks that ended well.
 
     Each of a task's instances is a job; the table has no submission, so that it arrives when the

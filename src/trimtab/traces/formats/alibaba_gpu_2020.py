@@ -30,9 +30,7 @@ _TASK_TYPES = {
 _JOB_TYPES = {"job_name": pa.string(), "start_time": pa.float64()}
 
 
-def read_alibaba_gpu_2020(
-    task_path: Path, job_path: Path, skipped: Counter[str]
-) -> Iterator[pd.DataFrame]:
+def read(task_path: Path, job_path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
     """Yield the instances of the tasks that ended well.
 
     Each of a task's instances is a job; it arrives when its PAI job was submitted, and works as

@@ -26,7 +26,7 @@ _POD_TYPES = {
 PRIORITY = {"BE": 0, "Burstable": 1, "LS": 2, "Guaranteed": 3}
 
 
-def read_alibaba_gpu_2023(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
+def read(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
     """Yield the pods of a list.
 
     A pod works from scheduled_time to deletion_time. Its priority is its quality of service:

@@ -32,7 +32,7 @@ _MOST_OF_A_MINUTE = 10_000_000  # the dataset has a million
 _DAY_S = 86400.0
 
 
-def read_azure_functions_2019(
+def read(
     invocation_paths: Sequence[Path],
     duration_paths: Sequence[Path],
     skipped: Counter[str],

@@ -18,7 +18,7 @@ _EXPECTED = "AzureFunctionsInvocationTraceForTwoWeeksJan2021.txt: app,func,end_t
 _TYPES = {"end_timestamp": pa.float64(), "duration": pa.float64()}
 
 
-def read_azure_functions_2021(
+def read(
     path: Path, skipped: Counter[str], cpu_milli: int, memory_bytes: int
 ) -> Iterator[pd.DataFrame]:
     """Yield the invocations, of priority 0.

@@ -20,7 +20,7 @@ _TOKENS = ["ContextTokens", "GeneratedTokens"]
 _TYPES = {"TIMESTAMP": pa.string(), **dict.fromkeys(_TOKENS, pa.float64())}
 
 
-def read_azure_llm(
+def read(
     path: Path,
     skipped: Counter[str],
     context_token_s: float,

@@ -39,7 +39,7 @@ _EVENTS[:7] = (
 )
 
 
-def read_google_2011(
+def read(
     paths: Sequence[Path],
     skipped: Counter[str],
     machine_cpu_milli: int,

@@ -41,7 +41,7 @@ _EVENTS[[0, 3, 4, 6]] = TaskEvent.SUBMIT, TaskEvent.SCHEDULE, TaskEvent.EVICT, T
 _EVENTS[[5, 7, 8]] = TaskEvent.END
 
 
-def read_google_2019(
+def read(
     paths: Sequence[Path],
     skipped: Counter[str],
     machine_cpu_milli: int,

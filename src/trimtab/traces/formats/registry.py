@@ -14,13 +14,11 @@ from trimtab.traces import formats
 from trimtab.traces.arrival_order import sorted_by_arrival
 from trimtab.traces.jobs import as_trace, usable
 
-# What a module of a format has as `read_` and the format's name, which begins with the module's.
-# Each yields what it finds as `jobs_frame` has it, in any order.
+# By the module whose `read` yields what it finds as `jobs_frame` has it, in any order.
 READERS: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
-    name.removeprefix("read_"): reader
+    module.__name__.rpartition(".")[2]: module.read
     for module in modules_in(formats.__name__, formats.__path__)
-    for name, reader in vars(module).items()
-    if name.startswith(f"read_{module.__name__.rpartition('.')[2]}")
+    if hasattr(module, "read")
 }
 _IN_ORDER = {"azure_functions_2019"}  # of arrival already, and far more than fit into memory
 

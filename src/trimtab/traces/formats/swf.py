@@ -28,7 +28,7 @@ _EXPECTED = "Standard Workload Format: 18 numbers a line, comments after a semic
 _STATUS = {0: "failed", 2: "part of a job", 3: "part of a job", 4: "part of a job", 5: "cancelled"}
 
 
-def read_swf(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
+def read(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
     """Yield the jobs of the log at `path` (.swf or .swf.gz).
 
     A job is one demand for all its processors, requested or else allocated, a core each; its

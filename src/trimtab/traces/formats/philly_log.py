@@ -1,9 +1,8 @@
-"""Microsoft's Philly trace: deep-learning jobs on GPUs, in two forms.
+"""Microsoft's Philly trace: deep-learning jobs on GPUs.
 
 https://github.com/msr-fiddle/philly-traces: cluster_job_log, JSON, a list of jobs: status (Pass,
 Killed, Failed), jobid, submitted_time, attempts (each start_time, end_time, detail: a list of ip
-and gpus). And the table that simulators derive from it: timestamp, duration (s), num_gpus,
-gpu_time, cluster, comma-separated with a header.
+and gpus).
 """
 
 from collections import Counter
@@ -13,39 +12,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import parse_json, read_limited
-from trimtab.traces.formats.csv_table import read_csv
-from trimtab.traces.jobs import jobs_frame
+from trimtab.traces.formats.philly_table import jobs_on_gpus
 
-_TABLE = "a Philly table: timestamp,duration,num_gpus,gpu_time,cluster"
 _LOG = "cluster_job_log of the Philly trace: a JSON list of jobs"
 _MOST_BYTES = 1 << 28  # the log of all jobs has 90 MB
-_TYPES = {"timestamp": pa.timestamp("s"), "duration": pa.float64(), "num_gpus": pa.float64()}
 
 
-def read_philly_table(
-    path: Path, skipped: Counter[str], cpu_milli_per_gpu: int, memory_bytes_per_gpu: int
-) -> Iterator[pd.DataFrame]:
-    """Yield the jobs of the derived table, of priority 0.
-
-    The trace has no demand but GPUs: `cpu_milli_per_gpu` and `memory_bytes_per_gpu` go with each.
-    Raises UserError that names the file, missing columns, or the row.
-    """
-    for frame in read_csv(path, _TYPES, _TABLE):
-        arrival = frame["timestamp"].to_numpy("datetime64[s]")
-        yield _jobs(
-            np.where(np.isnat(arrival), np.nan, arrival.astype(np.float64)),
-            frame["duration"],
-            frame["num_gpus"],
-            cpu_milli_per_gpu,
-            memory_bytes_per_gpu,
-        )
-
-
-def read_philly_log(
+def read(
     path: Path, skipped: Counter[str], cpu_milli_per_gpu: int, memory_bytes_per_gpu: int
 ) -> Iterator[pd.DataFrame]:
     """Yield the jobs of cluster_job_log that passed, of priority 0.
@@ -54,7 +30,7 @@ def read_philly_log(
     that attempt; earlier attempts, which failed or were preempted, are ignored. Times are local
     ones; the hour that a change of clocks adds is ignored. Jobs of another status, and without a
     complete attempt, are counted in `skipped`. The log (117,325 jobs) is read as a whole.
-    For the per-GPU demands see read_philly_table. Raises UserError that names the file and job.
+    For the per-GPU demands see philly_table. Raises UserError that names the file and job.
     """
     try:
         entries = parse_json(read_limited(path, _MOST_BYTES))
@@ -72,19 +48,7 @@ def read_philly_log(
         if row is not None:
             rows.append(row)
     arrival_s, work_s, gpus = np.array(rows, np.float64).reshape(-1, 3).T
-    yield _jobs(arrival_s, work_s, gpus, cpu_milli_per_gpu, memory_bytes_per_gpu)
-
-
-def _jobs(
-    arrival_s: Any, work_s: Any, gpus: Any, cpu_milli_per_gpu: int, memory_bytes_per_gpu: int
-) -> pd.DataFrame:
-    return jobs_frame(
-        arrival_s=arrival_s,
-        work_s=work_s,
-        cpu_milli=gpus * cpu_milli_per_gpu,
-        gpu_milli=gpus * 1000,
-        memory_bytes=gpus * memory_bytes_per_gpu,
-    )
+    yield jobs_on_gpus(arrival_s, work_s, gpus, cpu_milli_per_gpu, memory_bytes_per_gpu)
 
 
 def _last_attempt(entry: dict[str, Any], skipped: Counter[str]) -> tuple[float, float, int] | None:
