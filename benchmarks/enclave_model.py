@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pandas as pd
 from common import save
-
-from trimtab.config import Configurations
-from trimtab.enclaves.against_measured import simulated_gains_pct
-from trimtab.enclaves.cost.applications import APPLICATIONS
-from trimtab.enclaves.cost.check import (
+from sgx_ompss.applications import APPLICATIONS
+from sgx_ompss.check import (
     PUBLISHED_GAINS,
     left_out_errors,
     relative_errors,
     worker_gains_pct,
 )
-from trimtab.enclaves.cost.fit import FittedConstants, fit
-from trimtab.enclaves.cost.measured import VARIANTS, read_measured
-from trimtab.enclaves.cost.task import Bound, EnclaveTask, protected_s
+from sgx_ompss.fit import FittedConstants, fit
+from sgx_ompss.measured import VARIANTS, read_measured
+from sgx_ompss.simulated import simulated_gains_pct
+
+from trimtab.config import Configurations
+from trimtab.enclaves.cost import Bound, EnclaveTask, protected_s
 
 MOST_ERROR, MOST_POINTS = 0.20, 10
 CONF = Path(__file__).parents[1] / "conf"

@@ -20,13 +20,10 @@ from pathlib import Path
 
 import numpy as np
 from common import save, spread
+from sgx_ompss.graphs import cholesky, dot_product, matmul, stream
 
 from trimtab.config import Configurations
 from trimtab.config.groups.enclave import Enclave, ThreadLimit
-from trimtab.enclaves.graphs.applications.cholesky import cholesky
-from trimtab.enclaves.graphs.applications.dot_product import dot_product
-from trimtab.enclaves.graphs.applications.matmul import matmul
-from trimtab.enclaves.graphs.applications.stream import stream
 from trimtab.enclaves.graphs.graph import TaskGraph
 from trimtab.enclaves.protected_graph import inside_s, limits_of
 from trimtab.enclaves.simulation.machine import EnclaveMachine, WorkerKind

@@ -34,12 +34,12 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from batch_times import BatchTimes
 from common import save
 
 from trimtab.config import Configurations
 from trimtab.config.groups.workload import Workload
 from trimtab.tuning.inference.emulation import InferenceConfiguration, settings_of
-from trimtab.tuning.inference.prediction import BatchTimes
 from trimtab.tuning.inference.serving import batches_of
 from trimtab.tuning.trials.events import EpochEnd
 from trimtab.tuning.trials.process import TrialProcess

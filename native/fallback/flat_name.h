@@ -3,7 +3,7 @@
  * `/` is written as `__`. Where another path would give the same name, or one of more than 200
  * bytes, it is instead the last 64 bytes of the path, with `_` for all but letters, digits and
  * ._+-, then `____` and half of the path's SHA-256. The rule stands a second time in
- * src/trimtab/records/flat_name.py. */
+ * src/trimtab/records/library_spans.py. */
 #ifndef TRIMTAB_FLAT_NAME_H
 #define TRIMTAB_FLAT_NAME_H
 

@@ -204,6 +204,7 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
         },
     },
     "Manifest": _SATURATION,
+    "QueueRun": {"exit_codes": {"0": 0, "1": -9}},
     "Settling": {"why_not": "", "runs": []},
     "Usage": _SATURATION | {
         "incomplete_because": [], "kernels_not_traced_because": "", "libraries": [{

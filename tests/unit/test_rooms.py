@@ -3,9 +3,10 @@
 docs/architecture.md draws them; the picture is read here, so that it is true.
 """
 
+import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -18,6 +19,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 SOURCE = PROJECT / "src"
 MOST_OF_A_ROOM = 0.15
 MOST_MODULES = 15
+MOST_CHARACTERS = 80  # of a text that may be an annotation
 KNOWS_NOTHING_BUT = {
     "evaluation": {"config", "records", "files", "plugins", "errors"},
     "binaries": {"files", "zstd", "errors"},
@@ -32,6 +34,7 @@ RELATIVE = re.compile(r"^ *from \.", re.MULTILINE)
 IMPORTED = re.compile(r"^ *(?:from|import) (\w+)", re.MULTILINE)
 QUOTED = re.compile(r"[\"'](trimtab(?:\.\w+)+)\.?[\"'{]")
 READS_COMMAND_LINES = {"cli", "workloads"}
+LIBRARY = "docs/reference/library.md"  # entries of which nothing else may make use
 
 Graph = dict[str, set[str]]
 
@@ -187,23 +190,45 @@ def test_no_folder_is_crowded() -> None:
 
 
 def test_every_module_is_reached() -> None:
-    """From a rule's script, the command line, a benchmark, a YAML, or a page that documents it."""
-    entries = {"trimtab.cli.main"}
-    for folder in ("scripts", "benchmarks"):
-        entries.update(*(ours(path) for path in (PROJECT / folder).glob("*.py")))
-    pages = [PROJECT / name for name in ("README.md", "pyproject.toml", "Snakefile")]
+    """From the command line, a rule, a program that a YAML or a recipe names, or a library entry.
+
+    A page that mentions a module, and a benchmark that uses one, do not count.
+    """
+    entries = {"trimtab.cli.main"}.union(*map(ours, (PROJECT / "scripts").glob("*.py")))
+    texts = [PROJECT / name for name in ("pyproject.toml", "Snakefile", LIBRARY)]
     for folder, kind in (
-        ("docs", "*.md"),
-        ("conf", "*.yaml"),
-        ("benchmarks", "*.py"),
         ("rules", "*.smk"),
+        ("conf", "*.yaml"),
+        ("examples", "Containerfile"),
+        ("native", "*.[ch]"),
     ):
-        pages += (PROJECT / folder).rglob(kind)
-    for page in pages:
-        entries |= named_in(page.read_text())
-    reached = reach(entries)
-    idle = {name for name, path in modules().items() if path.name != "__init__.py"} - reached
+        texts += (PROJECT / folder).rglob(kind)
+    entries = entries.union(*(named_in(path.read_text()) for path in texts))
+    idle = {name for name, path in modules().items() if path.name != "__init__.py"} - reach(entries)
     assert sorted(idle) == []
+
+
+def test_every_function_is_used() -> None:
+    """By source, a script, a rule or a benchmark, or as a library entry: not by tests alone.
+
+    A class with bases is left out: sections, meters and targets are found by existing.
+    """
+    folders = [PROJECT / name for name in ("scripts", "benchmarks")]
+    paths = [*modules().values(), *(path for folder in folders for path in folder.rglob("*.py"))]
+    used = {word for path in paths for word in words_of(ast.parse(path.read_bytes()))}
+    for path in (*(PROJECT / "rules").glob("*.smk"), PROJECT / "Snakefile", PROJECT / "dvc.yaml"):
+        used.update(re.findall(r"\w+", path.read_text()))
+    library = named_in((PROJECT / LIBRARY).read_text())
+    assert [
+        f"{module}.{part.name}"
+        for module, path in modules().items()
+        if module not in library
+        for part in ast.parse(path.read_bytes()).body
+        if isinstance(part, ast.FunctionDef | ast.ClassDef)
+        and not getattr(part, "bases", [])
+        and not any("command" in ast.unparse(each) for each in part.decorator_list)
+        and part.name not in used
+    ] == []
 
 
 def test_the_page_names_every_document_and_table() -> None:
@@ -247,6 +272,16 @@ def joining(module: str) -> set[str]:
         for name in modules()
         if name.rpartition(".")[0] in named or any(is_in(name, package) for package in searched)
     }
+
+
+def words_of(tree: ast.AST) -> Iterator[str]:
+    """The names that a file uses, also in short texts, as annotations in quotes are."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+                yield name
+            case ast.Constant(value=str(text)) if len(text) < MOST_CHARACTERS:
+                yield from re.findall(r"\w+", text)
 
 
 def tops(path: Path) -> set[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import UserError
-from trimtab.files import read_json
 from trimtab.records.parquet.files import read_table
+from trimtab.records.summary import QueueRun
 from trimtab.records.tables import ALLOCATIONS, SCHEDULED
 from trimtab.spark.home import use_spark
 
@@ -48,7 +48,8 @@ def test_commands(tmp_path: Path) -> None:
     assert done.returncode == 2 and "jobs 1 failed" in done.stderr, done.stderr
     jobs = read_table(tmp_path / "out/jobs.parquet", SCHEDULED)
     assert len(jobs) == len(read_table(tmp_path / "out/allocations.parquet", ALLOCATIONS)) == 2
-    assert read_json(tmp_path / "out/outcome.json")["exit_codes"] == {"0": 0, "1": 3}
+    ended = QueueRun.read(tmp_path / "out/queue.json")
+    assert (ended.policy, ended.exit_codes) == ("da_0_20", {0: 0, 1: 3})
     assert (tmp_path / "out/logs/0.stdout").read_text() == "0.2\n"
     assert (tmp_path / "out/logs/1.stdout").read_text() == "0.0\n"
 

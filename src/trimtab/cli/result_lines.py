@@ -8,10 +8,10 @@ from trimtab.cli.summary import format_scanners, removed_files_in, summary_of
 from trimtab.config.groups.debloat import Debloat, Fallback
 from trimtab.debloating.removal import options_of
 from trimtab.errors import escape_control_characters
-from trimtab.evaluation.outcome.document import BytesBeforeAfter, EnvironmentOutcome, mb
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.misses.settling import Settling
+from trimtab.records.outcome import BytesBeforeAfter, EnvironmentOutcome, mb
 
 
 def say_result(folder: Path, settling: Settling) -> None:

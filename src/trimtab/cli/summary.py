@@ -15,13 +15,13 @@ from trimtab.cli.results.environment_table import (
 )
 from trimtab.config.groups.debloat import PackageDatabase
 from trimtab.errors import escape_control_characters
-from trimtab.evaluation.outcome.document import BytesBeforeAfter
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.processes.program import ended
 from trimtab.processes.root import INIT
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.held_out import HeldOutInput
 from trimtab.records.misses.settling import Settling
+from trimtab.records.outcome import BytesBeforeAfter
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import FILES, LARGE_FILE_BYTES, LIBRARIES
 

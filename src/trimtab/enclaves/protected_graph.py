@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.config.groups.enclave import Enclave
-from trimtab.enclaves.cost.task import Bound, cost_at, threads_inside
+from trimtab.enclaves.cost import Bound, cost_at, threads_inside
 from trimtab.enclaves.graphs.graph import TaskGraph
 from trimtab.enclaves.simulation.machine import MOST_WORKERS, EnclaveLimits
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from trimtab.config.groups.enclave import Enclave
 from trimtab.config.groups.protection.task_program import TaskProgram
 from trimtab.config.stages import ProtectStage
-from trimtab.enclaves.cost.task import Bound, cost_at
+from trimtab.enclaves.cost import Bound, cost_at
 from trimtab.errors import TrimtabError
 from trimtab.files import atomic_write, sha256_of
 from trimtab.native import native_path

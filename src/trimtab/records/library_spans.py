@@ -1,6 +1,9 @@
 """`spans/{library}.json`: what of a library is kept and removed, to the byte, and why."""
 
+import hashlib
 import json
+import os
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,10 +13,13 @@ from pydantic import FailFast, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
-from trimtab.records.flat_name import flat_name
 from trimtab.records.values import AboveZero, AbsolutePath, BuildId, Digest, PathInside, Text, Whole
 
 Row = tuple[Whole, Whole, Whole]  # start, end, place in `reasons`
+# With what is added (`.removed`, a temporary's letters) it stays below the 255 bytes of a name.
+_LONGEST_BYTES = 200
+_READABLE_BYTES = 64
+_OTHER = re.compile(rb"[^A-Za-z0-9._+-]")
 
 
 @dataclass(frozen=True, config=PART)
@@ -141,3 +147,18 @@ def _check_totals(
     names = [reason.name for reason in reasons]
     if dict(zip(names, bytes_of, strict=True)) != bytes_by_reason:
         raise ValueError(f"bytes_by_reason: not what the {key} add up to")
+
+
+def flat_name(name: str) -> str:
+    """Return `name`, a relative path without empty parts, with `/` written as `__`.
+
+    Where another path would give the same, or a name of more than 200 bytes, it is the end of
+    `name`, four underscores (which the first way never gives) and half of its SHA-256.
+    `native/fallback/flat_name.c` has the same rule.
+    """
+    path = os.fsencode(name)
+    flat = path.replace(b"/", b"__")
+    if flat.replace(b"__", b"/") != path or len(flat) > _LONGEST_BYTES:
+        digest = hashlib.sha256(path).hexdigest()[:32]
+        flat = _OTHER.sub(b"_", path[-_READABLE_BYTES:]) + b"____" + digest.encode()
+    return os.fsdecode(flat)

@@ -1,6 +1,7 @@
 """What became of the jobs of a trace on a cluster under a policy.
 
-`summary.json` is of the simulation, `formula.json` by formula, `real.json` of a run for real.
+`summary.json` is of the simulation, `formula.json` by formula, `real.json` of a run for real, and
+`queue.json` of commands that a person queued.
 """
 
 from enum import StrEnum
@@ -12,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from trimtab.records.document import PART, Document
 from trimtab.records.figures import ClassFigures, ResponseFigures, TotalFigures
 from trimtab.records.trace_facts import ServiceSource
-from trimtab.records.values import Amount, EnergySource, Text, Whole
+from trimtab.records.values import Amount, EnergySource, ExitCode, Text, Whole
 
 Simulator = StrEnum("Simulator", "KERNEL REFERENCE")  # which simulated: both give the same
 
@@ -107,3 +108,14 @@ class RealRun(Document):
     energy_source: EnergySource
     per_job: JobErrors
     classes: dict[Text, ClassFigures]
+
+
+class QueueRun(Document):
+    """The commands of a queue run for real: how, and the exit code of each by the job's number."""
+
+    stage: ClassVar[str] = "trimtab schedule run"
+    version: Literal[1] = 1
+    policy: Text
+    sprinter: Text
+    energy: Text
+    exit_codes: dict[Whole, ExitCode]

@@ -315,23 +315,6 @@ CHARACTERIZATION_RUNS = pa.schema(
     ]
 )
 
-# One row a task of a task graph, in the order in which a program submits them.
-TASKS = pa.schema(
-    [
-        ("task_number", _int),  # 0, 1, ...
-        ("task_kind", _text),  # the function that it runs, as `potrf`
-        ("task_work_s", _float),  # outside an enclave, on a device of speed 1
-        ("task_bytes_in", _int),  # what crosses into it and out of it
-        ("task_bytes_out", _int),
-        ("working_set_bytes", _int),  # what it touches
-        ("secure", _bool),  # it runs inside an enclave
-        ("target", _text),  # kinds of device that it may run on, joined by +: `cpu`, `cpu+gpu`
-    ]
-)
-
-# One row a dependence between tasks: the successor waits for the end of the task.
-DEPENDENCES = pa.schema([("task_number", _int), ("successor", _int)])
-
 MAY_BE_NEGATIVE = {"exit_code", "priority", "score", "quality"}
 WORDS = {
     "task": {"classification", "regression", "clustering"},
@@ -347,8 +330,6 @@ NEVER_NULL = {
     *(name for name in FILES.names if name != "reason"),
     *(name for name in SCHEDULED.names if name != "energy_j"),
     *("phase", "varied", "settings", "complete", "wall_s"),
-    *TASKS.names,
-    *DEPENDENCES.names,
     *("end_s", "end", "busy_core_s", "down_s", "time_s", "pending", "running"),
 }
 

@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import JobClassConfig
-from trimtab.enclaves.cost.task import Bound
+from trimtab.enclaves.cost import Bound
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
 from trimtab.policies.registry import build_policy

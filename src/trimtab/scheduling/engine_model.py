@@ -11,7 +11,7 @@ from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
 from trimtab.config.stages import TraceStage
-from trimtab.enclaves.cost.task import Bound
+from trimtab.enclaves.cost import Bound
 from trimtab.errors import UserError
 from trimtab.queueing.job_times import TaskModel
 from trimtab.queueing.phase_type import PhaseType, fit_two_moments

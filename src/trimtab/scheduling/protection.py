@@ -1,6 +1,6 @@
 """Jobs that run in enclaves: on which types of node they do, and what that costs, modelled.
 
-`enclaves.cost.task` has the model. A job is as many equal threads as it asks for cores, with an
+`enclaves.cost` has the model. A job is as many equal threads as it asks for cores, with an
 equal share of its calls, bytes and memory each; a job of twice the work makes twice the calls. What
 shares a node with it takes no page cache from it.
 """
@@ -17,7 +17,7 @@ from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.enclave import Enclave, Secure
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
 from trimtab.config.stages import TraceStage
-from trimtab.enclaves.cost.task import Bound, EnclaveTask, protected_s
+from trimtab.enclaves.cost import Bound, EnclaveTask, protected_s
 from trimtab.policies.facts import Asked
 from trimtab.scheduling.from_config import ENGINE, GIB, rounds_of
 

@@ -26,7 +26,7 @@ from trimtab.cli.overview import overview
 from trimtab.cli.verbs import app
 from trimtab.debloating.verification.verify import VerificationError
 from trimtab.errors import TrimtabError, UserError
-from trimtab.evaluation.outcome.document import Outcome
+from trimtab.records.outcome import Outcome
 from trimtab.records.verdict import Verdict
 
 pytestmark = pytest.mark.xdist_group("speaking")  # they share what is made once

@@ -2,9 +2,11 @@
 
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from trimtab.enclaves.graphs.builder import GraphBuilder
 from trimtab.enclaves.graphs.graph import TaskGraph
+from trimtab.enclaves.graphs.order import path_to_end_s
 from trimtab.enclaves.simulation.machine import EnclaveLimits, EnclaveMachine, WorkerKind
 
 # Sums of these are exact, so that ties are ties in both simulators.
@@ -49,3 +51,9 @@ def machines(draw: st.DrawFn) -> EnclaveMachine:
 def predecessors(graph: TaskGraph) -> list[tuple[int, int]]:
     source = np.repeat(np.arange(len(graph)), np.diff(graph.first_successor))
     return list(zip(source.tolist(), graph.successors.tolist(), strict=True))
+
+
+def critical_path_s(graph: TaskGraph, cost_s: NDArray[np.float64]) -> float:
+    """Return the longest sum of `cost_s`, (n,), along dependences; 0 without tasks."""
+    paths = path_to_end_s(graph.first_successor, graph.successors, graph.order(), cost_s)
+    return float(paths.max(initial=0.0))

@@ -3,17 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from trimtab.enclaves.against_measured import (
+from sgx_ompss.check import PUBLISHED_GAINS
+from sgx_ompss.fit import FittedConstants, fit
+from sgx_ompss.graphs import cholesky
+from sgx_ompss.measured import read_measured
+from sgx_ompss.simulated import (
     graph_of,
     simulated_gains_pct,
     simulated_s,
     with_creation,
 )
-from trimtab.enclaves.cost.check import PUBLISHED_GAINS
-from trimtab.enclaves.cost.fit import FittedConstants, fit
-from trimtab.enclaves.cost.measured import read_measured
-from trimtab.enclaves.graphs.applications.cholesky import cholesky
+
 from trimtab.enclaves.simulation.machine import EnclaveMachine, WorkerKind
 from trimtab.enclaves.simulation.simulate import simulate
 

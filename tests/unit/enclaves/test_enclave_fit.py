@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from trimtab.enclaves.cost.applications import APPLICATIONS, cholesky, matmul
-from trimtab.enclaves.cost.check import left_out_errors, relative_errors, worker_gains_pct
-from trimtab.enclaves.cost.fit import FittedConstants, fit
-from trimtab.enclaves.cost.measured import RUNS, read_measured
-from trimtab.enclaves.cost.run_time import MachineConstants, Rates
+from sgx_ompss.applications import APPLICATIONS, cholesky, matmul
+from sgx_ompss.check import left_out_errors, relative_errors, worker_gains_pct
+from sgx_ompss.fit import FittedConstants, fit
+from sgx_ompss.measured import RUNS, read_measured
+from sgx_ompss.run_time import MachineConstants, Rates
 
 RESULT = Path(__file__).parents[3] / "benchmarks/results/enclave_model.json"
 TRUE = FittedConstants(

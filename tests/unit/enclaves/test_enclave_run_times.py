@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sgx_ompss.applications import APPLICATIONS
+from sgx_ompss.measured import PUBLISHED, RUNS, VARIANTS, read_measured
 
-from trimtab.enclaves.cost.applications import APPLICATIONS
-from trimtab.enclaves.cost.measured import PUBLISHED, RUNS, VARIANTS, read_measured
 from trimtab.errors import TrimtabError
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.config.groups.enclave import CostRange, Enclave, PageCache, ThreadLimit
-from trimtab.enclaves.cost.task import Bound, EnclaveTask, page_faults, protected_s, threads_inside
+from trimtab.enclaves.cost import Bound, EnclaveTask, page_faults, protected_s, threads_inside
 from trimtab.errors import UserError
 
 MIB = 2**20

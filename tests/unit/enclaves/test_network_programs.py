@@ -10,14 +10,13 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from network_files import altered, detector_file, lenet_file
+from network_graphs import detector, lenet
 from random_graphs import predecessors
 from safetensors import SafetensorError
 from safetensors.numpy import load, load_file
 from task_programs import OF_NETWORKS, SOURCES, build, objects, run, run_path, shared_sources
 from test_task_programs import PROTECTED, UNPROTECTED, kinds
 
-from trimtab.enclaves.graphs.applications.detector import detector
-from trimtab.enclaves.graphs.applications.lenet import lenet
 from trimtab.enclaves.graphs.recorded import read_recorded
 from trimtab.native import native_path
 from trimtab.workloads import lenet5

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sgx_ompss.graphs import cholesky
 
 from trimtab.config import Configurations
 from trimtab.config.groups.enclave import CostRange, Enclave, PageCache, ThreadLimit
-from trimtab.enclaves.cost.task import Bound, EnclaveTask, protected_s
-from trimtab.enclaves.graphs.applications.cholesky import cholesky
+from trimtab.enclaves.cost import Bound, EnclaveTask, protected_s
 from trimtab.enclaves.graphs.builder import GraphBuilder
 from trimtab.enclaves.graphs.graph import TaskGraph
 from trimtab.enclaves.protected_graph import inside_s, limits_of

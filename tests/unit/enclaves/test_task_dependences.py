@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_graphs import predecessors
+from random_graphs import critical_path_s, predecessors
+from sgx_ompss.graphs import cholesky, dot_product, matmul, stream
 
-from trimtab.enclaves.graphs.applications.cholesky import cholesky
-from trimtab.enclaves.graphs.applications.dot_product import dot_product
-from trimtab.enclaves.graphs.applications.matmul import matmul
-from trimtab.enclaves.graphs.applications.stream import stream
 from trimtab.enclaves.graphs.builder import GraphBuilder
 from trimtab.enclaves.graphs.functions import TaskRecorder
 from trimtab.enclaves.graphs.graph import TaskGraph
-from trimtab.enclaves.simulation.simulate import critical_path_s
 from trimtab.errors import UserError
 
 ACCESSES = st.lists(

@@ -1,22 +1,15 @@
-"""Graphs in files: what is written is read, and what no graph is is refused by name."""
+"""Graphs in files: recorded and written ones are read, and other files are refused by name."""
 
 import json
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from random_graphs import graphs, predecessors
+from random_graphs import predecessors
 
 from trimtab.enclaves.graphs.builder import GraphBuilder
-from trimtab.enclaves.graphs.graph import TaskGraph
 from trimtab.enclaves.graphs.recorded import read_recorded
-from trimtab.enclaves.graphs.tables import read_graph, write_graph
 from trimtab.enclaves.graphs.written import read_written
 from trimtab.errors import TrimtabError, UserError
-from trimtab.records.parquet.files import write_table
-from trimtab.records.tables import DEPENDENCES, TASKS
 
 ROW = {
     "task": 1,
@@ -26,68 +19,6 @@ ROW = {
     "bytes_out": 8,
     "predecessors": [0],
 }
-
-
-@given(graphs())
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
-def test_tables_round_trip(tmp_path: Path, graph: TaskGraph) -> None:
-    write_graph(tmp_path, graph)
-    back = read_graph(tmp_path)
-    for name in ("work_s", "bytes_in", "bytes_out", "working_set_bytes", "secure", "successors"):
-        np.testing.assert_array_equal(getattr(back, name), getattr(graph, name))
-    assert predecessors(back) == predecessors(graph)
-    assert [back.kinds[at] for at in back.kind] == [graph.kinds[at] for at in graph.kind]
-    for task in range(len(graph)):
-        assert _devices(back, task) == _devices(graph, task)
-
-
-def _devices(graph: TaskGraph, task: int) -> set[str]:
-    mask = int(graph.target[task])
-    return {name for at, name in enumerate(graph.devices) if mask >> at & 1}
-
-
-def _two_tasks() -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "task_number": [0, 1],
-            "task_kind": ["a", "b"],
-            "task_work_s": [1.0, 2.0],
-            "task_bytes_in": [0, 0],
-            "task_bytes_out": [0, 0],
-            "working_set_bytes": [0, 0],
-            "secure": [True, False],
-            "target": ["cpu", "cpu+gpu"],
-        }
-    )
-
-
-@pytest.mark.parametrize(
-    ("changes", "edges", "message"),
-    [
-        ({}, [(0, 2)], r"dependences\.parquet: row 0: successor: 2; there are 2 tasks"),
-        ({}, [(0, 1), (1, 0)], r"tasks that wait for each other: 0, 1"),
-        ({}, [(0, 1), (1, 1)], r"tasks that wait for each other: 1"),
-        (
-            {"task_work_s": [1.0, -1.0]},
-            [],
-            r"tasks\.parquet: column task_work_s: -1\.0, expected 0",
-        ),
-        ({"task_work_s": [1.0, 1e300]}, [], r"task 1: work_s: 1e\+300, expected 0 to 1e\+09"),
-        ({"task_bytes_in": [0, 1 << 60]}, [], r"task 1: bytes_in: 1.*, expected 0 to"),
-        ({"task_number": [0, 5]}, [], r"tasks\.parquet: row 1: task_number: 5, expected 1"),
-        ({"target": ["cpu", ""]}, [], r"tasks\.parquet: row 1: target: '', expected kinds"),
-        ({"target": ["cpu", None]}, [], r"column target: 1 rows have none"),
-        ({"task_work_s": [1.0, None]}, [], r"column task_work_s: 1 rows have none"),
-    ],
-)
-def test_tables_that_are_no_graph_are_refused(
-    tmp_path: Path, changes: dict[str, list[object]], edges: list[tuple[int, int]], message: str
-) -> None:
-    write_table(tmp_path / "tasks.parquet", TASKS, _two_tasks().assign(**changes))
-    frame = pd.DataFrame(np.reshape(edges, (-1, 2)).astype(int), columns=DEPENDENCES.names)
-    write_table(tmp_path / "dependences.parquet", DEPENDENCES, frame)
-    with pytest.raises(TrimtabError, match=message):
-        read_graph(tmp_path)
 
 
 def test_what_a_program_recorded(tmp_path: Path) -> None:
@@ -183,7 +114,7 @@ def test_yaml_that_is_no_graph_is_refused(tmp_path: Path, tasks: str, message: s
 def test_files_that_are_not_there_and_graphs_that_are_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for read in (read_written, read_recorded, read_graph):
+    for read in (read_written, read_recorded):
         with pytest.raises(UserError, match="missing"):
             read(tmp_path / "none")
     builder = GraphBuilder()

@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from random_graphs import graphs, machines, predecessors
+from random_graphs import critical_path_s, graphs, machines, predecessors
+from reference_simulation import ReferenceSimulation
 
 from trimtab.enclaves.graphs.builder import GraphBuilder
 from trimtab.enclaves.graphs.graph import TaskGraph
 from trimtab.enclaves.simulation.machine import EnclaveLimits, EnclaveMachine, WorkerKind
-from trimtab.enclaves.simulation.reference import ReferenceSimulation
 from trimtab.enclaves.simulation.simulate import (
     SimulatedRun,
-    critical_path_s,
     policy_names,
     simulate,
 )

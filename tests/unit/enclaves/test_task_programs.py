@@ -8,12 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 from random_graphs import predecessors
+from sgx_ompss.graphs import cholesky, matmul, stream
 from task_programs import PROGRAMS, SOURCES, build, objects, run, run_path, shared_sources
 
 from trimtab.cli.doctor import missing
-from trimtab.enclaves.graphs.applications.cholesky import cholesky
-from trimtab.enclaves.graphs.applications.matmul import matmul
-from trimtab.enclaves.graphs.applications.stream import stream
 from trimtab.enclaves.graphs.graph import TaskGraph
 from trimtab.enclaves.graphs.recorded import read_recorded
 from trimtab.enclaves.simulation.machine import EnclaveMachine, WorkerKind

@@ -81,7 +81,8 @@ def test_nothing_changes_but_the_layers(
     tmp_path: Path, name: str, compression: Compression
 ) -> None:
     written = write(tmp_path, name, compression)
-    slim = open_image(tmp_path / name, "demo:slim")
+    slim = open_image(tmp_path / name)
+    assert "demo:slim" in {name.removeprefix("docker.io/library/") for name in slim.names}
     image, view = made(tmp_path)
     assert facts(slim, merged_view(slim)) == facts(image, view)
     assert slim.config.run() == image.config.run() and len(slim.layers) == 1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.records.flat_name import flat_name
+from trimtab.records.library_spans import flat_name
 
 NATIVE = Path(__file__).parents[3] / "native"
 PARTS = st.lists(

@@ -22,7 +22,7 @@ from trimtab.config.groups.trace import (
     WorkConfig,
 )
 from trimtab.config.stages import TraceStage
-from trimtab.enclaves.cost.task import Bound, EnclaveTask, protected_s
+from trimtab.enclaves.cost import Bound, EnclaveTask, protected_s
 from trimtab.errors import UserError
 from trimtab.policies.facts import Asked
 from trimtab.policies.heats.policy import Heats

@@ -1,14 +1,10 @@
 """How searches on surrogates are counted and judged (benchmarks/tuning), on tasks made up here."""
 
 import random
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[3] / "benchmarks" / "tuning"))
 from ours import ours
 from peers import PEERS
 from surrogate_table import against, judged

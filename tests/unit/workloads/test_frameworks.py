@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import unprofiled_operation
 
 from trimtab.cli.doctor import missing
-from trimtab.workloads import cupy_kmeans, jax_convnet, sentence_embeddings, unprofiled_operation
+from trimtab.workloads import cupy_kmeans, jax_convnet, sentence_embeddings
 from trimtab.workloads.data import digits, sentences
 
 PROGRAMS = Path(jax_convnet.__file__).parent

@@ -28,7 +28,6 @@ _SYMTAB = 2
 _NOT_STORED = (8, 0x70000007, 0x70000009, 0x7000000A, 0x70000015)
 _OBJECT, _FUNCTION, _TEXTURE, _SURFACE, _CUDA_OBJECT = 1, 2, 10, 11, 13
 _ENTRY = 0x10  # STO_CUDA_ENTRY of st_other
-_FIRST_RESERVED_SECTION = 0xFF00
 _GLOBAL_SECTIONS = (".nv.global", ".nv.constant3")
 
 SECTION = np.dtype(
@@ -55,13 +54,12 @@ class CubinError(ValueError):
 class Cubin:
     """What one cubin holds, by mangled name; `sections` and `symbols` are its tables' rows.
 
-    `device_functions` are those that kernels call and the host cannot, `globals` the variables
-    that the host can look up. `section_names` and `sections` have one entry a section.
+    `globals` are the variables that the host can look up. `section_names` and `sections` have one
+    entry a section.
     """
 
     architecture: Architecture
     kernels: tuple[str, ...]
-    device_functions: tuple[str, ...]
     globals: tuple[str, ...]
     data: bytes = field(repr=False)
     sections: NDArray[np.void] = field(repr=False)
@@ -115,7 +113,6 @@ def read_cubin(data: bytes) -> Cubin:
     return Cubin(
         architecture=architecture,
         kernels=tuple(kernel_names),
-        device_functions=tuple(names.at(symbols["name"][functions & ~entries])),
         # A name with a dollar is the compiler's own, like the format of a printf.
         globals=tuple(
             name for name in names.at(symbols["name"][objects | textures]) if name[:1] != "$"

@@ -64,11 +64,6 @@ class RewrittenGpuCode:
     padding_start: NDArray[np.int64]
     padding_end: NDArray[np.int64]
 
-    @property
-    def free_bytes(self) -> int:
-        """How many bytes are free."""
-        return int((self.free_end - self.free_start).sum())
-
 
 def rewrite_regions(
     data: NDArray[np.uint8],

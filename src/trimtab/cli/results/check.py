@@ -13,8 +13,8 @@ from trimtab.cli.single_steps.forgetting import say_what_came_back
 from trimtab.cli.steps import WORKSPACE
 from trimtab.debloating.original_identity import problem_of_original
 from trimtab.errors import UserError, escape_control_characters
-from trimtab.evaluation.outcome.document import EnvironmentOutcome, Outcome, mb
 from trimtab.evaluation.outcome.read import outcome_in
+from trimtab.records.outcome import EnvironmentOutcome, Outcome, mb
 
 OVER_BUDGET = 3  # 1 is an error of ours, 2 one of the user's
 _UNITS = {"B": 1}

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from trimtab.cli.output.console import speaker
 from trimtab.errors import UserError, escape_control_characters
-from trimtab.evaluation.outcome.document import EnvironmentOutcome
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.evaluation.report.tables import UNKNOWN
 from trimtab.files import atomic_write, parse_json
+from trimtab.records.outcome import EnvironmentOutcome
 
 _SPREAD = ("_low_pct", "_high_pct")
 

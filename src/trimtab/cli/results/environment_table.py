@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from trimtab.errors import escape_control_characters
-from trimtab.evaluation.outcome.document import BytesBeforeAfter, EnvironmentOutcome, mb
+from trimtab.records.outcome import BytesBeforeAfter, EnvironmentOutcome, mb
 
 
 def environment_table(environment: EnvironmentOutcome) -> Table:

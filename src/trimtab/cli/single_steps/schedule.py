@@ -15,9 +15,9 @@ from trimtab.cli.overview import VERBS
 from trimtab.cli.project.conf import configurations
 from trimtab.config.groups.hardware import Hardware
 from trimtab.errors import UserError
-from trimtab.files import write_json
 from trimtab.profiling.profile import model_of
 from trimtab.records.parquet.files import write_table
+from trimtab.records.summary import QueueRun
 from trimtab.records.tables import ALLOCATIONS, SCHEDULED
 
 if TYPE_CHECKING:
@@ -136,10 +136,13 @@ def run(
         )
     output.mkdir(parents=True, exist_ok=True)
     write_table(output / "allocations.parquet", ALLOCATIONS, outcome.allocations)
-    codes = {str(job): code for job, code in outcome.exit_codes.items()}
-    document = {"policy": policy, "sprinter": outcome.sprinter, "energy": outcome.energy,
-                "exit_codes": codes}  # fmt: skip
-    write_json(output / "outcome.json", document)
+    ended = QueueRun(
+        policy=policy,
+        sprinter=outcome.sprinter,
+        energy=outcome.energy,
+        exit_codes=dict(outcome.exit_codes),
+    )
+    ended.write(output / "queue.json")
     write_table(output / "jobs.parquet", SCHEDULED, outcome.jobs)
     table = Table("class", "jobs", "mean response, s", "wasted, s", "evictions", "dropped tasks")
     classes = _by_class(outcome.jobs)
@@ -151,6 +154,7 @@ def run(
     speaker.notes.print(table)
     speaker.notes.print(f"sprinting: {outcome.sprinter}; energy: {outcome.energy}")
     speaker.path(output / "jobs.parquet")
+    document = ended.model_dump(mode="json", exclude={"version"})
     speaker.result({**document, "jobs": output / "jobs.parquet", "classes": classes})
     failed = [job for job, code in outcome.exit_codes.items() if code]
     if failed:

@@ -15,8 +15,8 @@ from trimtab.cli.steps import WORKSPACE, WorkspaceOption
 from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating.libraries.reconstruct import reconstruct as rebuild
 from trimtab.disk_use import disk_bytes
-from trimtab.evaluation.outcome.document import mb
 from trimtab.records.library_spans import LibrarySpans
+from trimtab.records.outcome import mb
 
 
 @alone_in("folder")

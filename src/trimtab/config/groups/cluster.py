@@ -18,7 +18,6 @@ from trimtab.config.fields import (
 )
 
 _MOST_NODES = 1_000_000
-_SOME = satisfying(len, "at least one node type with its count")
 
 
 @dataclass(config=CHECKED)

@@ -171,9 +171,3 @@ class ImageTarget(RootFolder):
             if is_sif(original := self.unpacked.image.path):
                 sif, slim = Sif.open(original), open_image(archive)
                 write_sif(sif, slim, debloated / SLIM_SIF, compression)
-
-
-def _source(slim: Path) -> str:
-    """Return where the environment `slim` has what was removed from, or "" if nothing says so."""
-    place = absolute(slim).parent / "environment.json"
-    return BuiltEnvironment.read(place).source if place.exists() else ""

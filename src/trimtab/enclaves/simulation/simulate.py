@@ -7,7 +7,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from trimtab.enclaves.graphs.graph import TaskGraph
-from trimtab.enclaves.graphs.order import path_to_end_s
 from trimtab.enclaves.simulation import policies
 from trimtab.enclaves.simulation.machine import EnclaveMachine
 from trimtab.enclaves.simulation.model import build_model, build_state
@@ -60,12 +59,6 @@ def simulate(
         columns = {"start_s": state.start_s, "end_s": state.finish_s, "worker": state.worker}
         tasks = pd.DataFrame(columns)
     return SimulatedRun(makespan_s, busy_s, energy_j, tasks)
-
-
-def critical_path_s(graph: TaskGraph, cost_s: NDArray[np.float64]) -> float:
-    """Return the longest sum of `cost_s`, (n,), along dependences; 0 without tasks."""
-    paths = path_to_end_s(graph.first_successor, graph.successors, graph.order(), cost_s)
-    return float(paths.max(initial=0.0))
 
 
 def policy_names() -> list[str]:

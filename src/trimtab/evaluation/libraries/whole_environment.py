@@ -5,7 +5,6 @@ from typing import Any
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
 from trimtab.evaluation.libraries.size_columns import compressed_sizes
-from trimtab.evaluation.outcome.document import BytesBeforeAfter, mb
 from trimtab.evaluation.outcome.section import weighed
 from trimtab.evaluation.outcome.weight import NOT_LOADED, UNREAD
 from trimtab.evaluation.report.blocks import Block, prose
@@ -13,6 +12,7 @@ from trimtab.evaluation.report.key_figures import KeyFigure, less
 from trimtab.evaluation.report.section import FILES, TargetSection
 from trimtab.evaluation.report.tables import HARDWARE_COLUMN, MB, Column, Row, Table, target_row
 from trimtab.records.built_environment import BuiltEnvironment
+from trimtab.records.outcome import BytesBeforeAfter, mb
 
 _UNUSED = {NOT_LOADED, *UNREAD}
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trimtab.evaluation.outcome.document import EnvironmentOutcome
 from trimtab.evaluation.report.blocks import templates
 from trimtab.evaluation.report.page import table_library
 from trimtab.evaluation.report.tables import exact
+from trimtab.records.outcome import EnvironmentOutcome
 
 # By the unit that a figure's name ends in, or by what it is of.
 _SUBJECTS = {

@@ -5,12 +5,12 @@ from typing import TypeVar
 
 from trimtab.errors import UserError
 from trimtab.evaluation.inputs.ends import judged
-from trimtab.evaluation.outcome.document import Outcome
 from trimtab.evaluation.outcome.weight import weigh
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
 from trimtab.records.document import Document
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.brought_back import brought_back
+from trimtab.records.outcome import Outcome
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import LIBRARIES
 from trimtab.records.verdict import Verdict

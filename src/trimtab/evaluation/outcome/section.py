@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
-from trimtab.evaluation.outcome.document import EnvironmentOutcome, Outcome
 from trimtab.evaluation.outcome.weight import weigh
 from trimtab.evaluation.report.blocks import Prose, prose
 from trimtab.evaluation.report.section import TargetSection
+from trimtab.records.outcome import EnvironmentOutcome, Outcome
 
 
 class OutcomeInWords(TargetSection):

@@ -8,7 +8,6 @@ import altair as alt
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
 from trimtab.evaluation.outcome.areas import Box, squarified
-from trimtab.evaluation.outcome.document import mb
 from trimtab.evaluation.report.figures import (
     AFTER,
     BEFORE,
@@ -21,6 +20,7 @@ from trimtab.evaluation.report.figures import (
 )
 from trimtab.evaluation.report.section import FILES, TargetSection
 from trimtab.evaluation.report.tables import MB
+from trimtab.records.outcome import mb
 
 _WIDTH, _HEIGHT = 740, 400
 _LETTER_PX, _LINE_PX = 6.4, 15

@@ -4,15 +4,15 @@ from collections.abc import Collection, Iterable, Iterator
 
 import pandas as pd
 
-from trimtab.evaluation.outcome.document import (
+from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
+from trimtab.records.manifest import Manifest, OtherFiles
+from trimtab.records.misses.brought_back import BroughtBack
+from trimtab.records.outcome import (
     BytesBeforeAfter,
     EnvironmentOutcome,
     EnvironmentPart,
     More,
 )
-from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
-from trimtab.records.manifest import Manifest, OtherFiles
-from trimtab.records.misses.brought_back import BroughtBack
 from trimtab.records.verdict import Verdict
 
 _PYTHON = {"byte code", "Python modules", "type stubs"}  # kinds of files

@@ -6,29 +6,24 @@ digest of their own there: the config's diff_ids are those of what they hold.
 
 from trimtab.images.archives.fields import Fields, parse_objects
 from trimtab.images.archives.image import Config, Image, Layer
-from trimtab.images.archives.naming import MOST_DOCUMENT_BYTES, one_of
-from trimtab.images.archives.platform import Platform
+from trimtab.images.archives.naming import MOST_DOCUMENT_BYTES, only_one
 from trimtab.images.archives.store import Store
-from trimtab.images.errors import DamagedError, ImageError, damage_of
+from trimtab.images.errors import DamagedError, damage_of
 
 MANIFEST = "manifest.json"
 
 
-def open_docker_archive(store: Store, name: str | None, platform: Platform | None) -> Image:
-    """Return the image `name`, or the only one.
+def open_docker_archive(store: Store) -> Image:
+    """Return the only image.
 
-    Raises ImageError where there is none of that name or platform, and where something is missing
-    or damaged.
+    Raises ImageError where there is none, or several, and where something is missing or damaged.
     """
     with damage_of(store.path, MANIFEST):
         entries = parse_objects(store.get(MANIFEST).read(MOST_DOCUMENT_BYTES))
-        entry = one_of(store.path, [(tuple(entry.texts("RepoTags")), entry) for entry in entries],
-                       name)  # fmt: skip
+        entry = only_one(store.path, [(entry.texts("RepoTags"), entry) for entry in entries])
         config_name = entry.text("Config")
     with damage_of(store.path, config_name):
         config = Config.parse(store.get(config_name).read(MOST_DOCUMENT_BYTES))
-    if platform is not None and config.platform() != platform:
-        raise ImageError(store.path, f"has an image for {config.platform()}, none for {platform}")
     with damage_of(store.path, MANIFEST):
         return Image(store.path, tuple(entry.texts("RepoTags")), config, _layers(store, entry,
                      config))  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from trimtab.images.archives.descriptor import CONFIGS, INDEXES, OciDescriptor
 from trimtab.images.archives.fields import Fields
 from trimtab.images.archives.image import Config, Image, Layer
-from trimtab.images.archives.naming import MOST_DOCUMENT_BYTES, one_of
+from trimtab.images.archives.naming import MOST_DOCUMENT_BYTES, only_one
 from trimtab.images.archives.platform import Platform
 from trimtab.images.archives.store import Store
 from trimtab.images.errors import DamagedError, ImageError, damage_of
@@ -20,8 +20,8 @@ _LAYER_TYPES = ("application/vnd.oci.image.layer.", "application/vnd.docker.imag
 _ENCRYPTED = "+encrypted"
 
 
-def open_oci_layout(store: Store, name: str | None, platform: Platform | None) -> Image:
-    """Return the image `name`, or the only one, for `platform`, or that of this machine.
+def open_oci_layout(store: Store) -> Image:
+    """Return the only image; where it is for several platforms, that of this machine.
 
     Raises ImageError where that is not one image, and where something is missing or damaged.
     """
@@ -35,12 +35,11 @@ def open_oci_layout(store: Store, name: str | None, platform: Platform | None) -
     by_names: dict[tuple[str, ...], dict[str, OciDescriptor]] = {}
     for image in found:
         by_names.setdefault(names_by_digest[image.digest], {})[image.digest] = image
-    asked = one_of(
-        store.path, [(names, (names, images)) for names, images in by_names.items()], name
+    names, images = only_one(
+        store.path, [(names, (names, images)) for names, images in by_names.items()]
     )
-    names, images = asked
     manifests = list(_manifests(store, images.values(), set()))
-    return _image(store, names, _for_platform(store, manifests, platform))
+    return _image(store, names, _for_this_machine(store, manifests))
 
 
 def _check_version(store: Store) -> None:
@@ -77,20 +76,16 @@ def _manifests(
             yield from _manifests(store, images, seen)
 
 
-def _for_platform(
-    store: Store, manifests: Sequence[OciDescriptor], platform: Platform | None
-) -> OciDescriptor:
-    if len(manifests) == 1 and platform is None:
+def _for_this_machine(store: Store, manifests: Sequence[OciDescriptor]) -> OciDescriptor:
+    if len(manifests) == 1:
         return manifests[0]
-    asked = platform or Platform.here()
+    asked = Platform.here()
     platforms = [manifest.platform or _platform(store, manifest) for manifest in manifests]
     for found, manifest in zip(platforms, manifests, strict=True):
         if found == asked:
             return manifest
     every = ", ".join(sorted({str(found) for found in platforms})) or "none at all"
-    raise ImageError(
-        store.path, f"has no image for {asked}, but for {every}; choose one of these platforms"
-    )
+    raise ImageError(store.path, f"has no image for {asked}, but for {every}")
 
 
 def _platform(store: Store, manifest: OciDescriptor) -> Platform:

@@ -5,25 +5,22 @@ from pathlib import Path
 from trimtab.images.archives.docker_archive import MANIFEST, open_docker_archive
 from trimtab.images.archives.image import Image
 from trimtab.images.archives.oci_layout import INDEX_NAME, open_oci_layout
-from trimtab.images.archives.platform import Platform
 from trimtab.images.archives.store import open_store
 from trimtab.images.errors import ImageError
 
 
-def open_image(path: Path, name: str | None = None, platform: str | None = None) -> Image:
-    """Return the image `name` of the archive or folder at `path`, for `platform`.
+def open_image(path: Path) -> Image:
+    """Return the only image of the archive or folder at `path`.
 
-    Without `name` there has to be one image; without `platform` it is the only one, or that for
-    this machine. Only documents are read. Raises UserError, of what an archive holds ImageError,
-    where there is no such image, or something of it is missing or damaged.
+    Of one image for several platforms it is that for this machine. Only documents are read. Raises
+    ImageError where there is no such image, or several, or something is missing or damaged.
     """
-    asked = None if platform is None else Platform.parse(platform)
     try:
         store = open_store(path)
         if store.find(INDEX_NAME):
-            image = open_oci_layout(store, name, asked)
+            image = open_oci_layout(store)
         elif store.find(MANIFEST):
-            image = open_docker_archive(store, name, asked)
+            image = open_docker_archive(store)
         else:
             raise ImageError(
                 path,

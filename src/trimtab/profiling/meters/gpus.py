@@ -7,7 +7,6 @@ to second any kernel ran on it: not how much of the board that kernel kept busy.
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from types import TracebackType
 
 import pynvml
 
@@ -115,12 +114,7 @@ class Gpus:
     def __enter__(self) -> "Gpus":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with suppress(pynvml.NVMLError):
             pynvml.nvmlShutdown()
 

@@ -16,7 +16,6 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from trimtab.profiling.meters.system_calls import perf_event_open
 
@@ -111,12 +110,7 @@ class HardwareCounters:
     def __enter__(self) -> "HardwareCounters":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -1,6 +1,6 @@
 """What a tuner is: the rungs of a search, what is suggested, and who steers its trials."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,3 @@ def system_of(complete: Mapping[str, Any]) -> dict[str, Any]:
 def as_configured(complete: Configuration) -> FixedSettings:
     """Steer a trial by its configuration: the same settings in all epochs."""
     return FixedSettings(system_of(complete))
-
-
-Build = Callable[..., Tuner]

@@ -11,9 +11,9 @@ from trimtab.errors import UserError
 from trimtab.evaluation.evaluate import evaluate
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.libraries.whole_environment import WholeEnvironment
-from trimtab.evaluation.outcome.document import BytesBeforeAfter, EnvironmentOutcome, Outcome
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.records.misses.settling import Risk
+from trimtab.records.outcome import BytesBeforeAfter, EnvironmentOutcome, Outcome
 from trimtab.records.verdict import VerifiedWorkload
 
 RISK = Risk(20, 1, 0.05, 10, 0, 0.259)

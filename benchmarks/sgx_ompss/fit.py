@@ -7,9 +7,9 @@ import pandas as pd
 from scipy.optimize import least_squares
 from threadpoolctl import threadpool_limits
 
-from trimtab.enclaves.cost.applications import APPLICATIONS
-from trimtab.enclaves.cost.measured import RUNS
-from trimtab.enclaves.cost.run_time import (
+from sgx_ompss.applications import APPLICATIONS
+from sgx_ompss.measured import RUNS
+from sgx_ompss.run_time import (
     Array,
     MachineConstants,
     Rates,

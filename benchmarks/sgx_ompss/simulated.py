@@ -1,6 +1,6 @@
 """The programs of SGX-OmpSs' authors, simulated as task graphs: beside what they measured.
 
-Everything that the fitted model of run times (`cost/run_time.py`) knows of a task goes into its
+Everything that the fitted model of run times (`run_time.py`) knows of a task goes into its
 graph: work, calls, encryption, what a first touch costs; the creation of tasks, one after the other
 by one thread, is a chain of tasks of its own. What no task has of its own stays the formula's:
 memory is as fast as it is for all, and what is done before and after the tasks is added.
@@ -13,13 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trimtab.enclaves.cost.applications import APPLICATIONS
-from trimtab.enclaves.cost.fit import FittedConstants
-from trimtab.enclaves.cost.run_time import CORES
-from trimtab.enclaves.graphs.applications.cholesky import cholesky
-from trimtab.enclaves.graphs.applications.dot_product import dot_product
-from trimtab.enclaves.graphs.applications.matmul import matmul
-from trimtab.enclaves.graphs.applications.stream import stream
+from sgx_ompss.applications import APPLICATIONS
+from sgx_ompss.fit import FittedConstants
+from sgx_ompss.graphs import cholesky, dot_product, matmul, stream
+from sgx_ompss.run_time import CORES
 from trimtab.enclaves.graphs.builder import BARRIER, successors_of
 from trimtab.enclaves.graphs.graph import TaskGraph
 from trimtab.enclaves.simulation.machine import EnclaveLimits, EnclaveMachine, WorkerKind

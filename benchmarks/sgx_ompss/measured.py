@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from trimtab.enclaves.cost.applications import APPLICATIONS
+from sgx_ompss.applications import APPLICATIONS
 from trimtab.errors import TrimtabError
 
 PUBLISHED = (
-    Path(__file__).parents[2] / "evaluation/published/heterogeneity_thesis/sgx_ompss_run_times.csv"
+    Path(__file__).parents[2]
+    / "src/trimtab/evaluation/published/heterogeneity_thesis/sgx_ompss_run_times.csv"
 )
 VARIANTS = ("ompss", "sgxo", "esgxo")
 RUNS = tuple(f"run_{number}_s" for number in range(1, 11))

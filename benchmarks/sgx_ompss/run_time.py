@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trimtab.enclaves.cost.applications import APPLICATIONS, ApplicationLoad
+from sgx_ompss.applications import APPLICATIONS, ApplicationLoad
 
 CORES = 4  # of the authors' Intel E3-1275 (section 8.3.1)
 Array = NDArray[np.float64]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from trimtab.enclaves.cost.applications import APPLICATIONS
-from trimtab.enclaves.cost.fit import FittedConstants, fit
-from trimtab.enclaves.cost.measured import RUNS
+from sgx_ompss.applications import APPLICATIONS
+from sgx_ompss.fit import FittedConstants, fit
+from sgx_ompss.measured import RUNS
 
 
 @dataclass(frozen=True)

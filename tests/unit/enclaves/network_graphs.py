@@ -1,14 +1,91 @@
-"""A detector in the manner of YOLO: one network over the full image, a band of rows a task."""
+"""The task graphs of the paper's two networks, generated: Rocha's thesis, section 8.4.
+
+What the native programs record is compared with them.
+"""
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 
-from trimtab.enclaves.graphs.applications.layers import DOUBLE_BYTES, ConvolutionLayer
 from trimtab.enclaves.graphs.builder import GraphBuilder
 from trimtab.enclaves.graphs.graph import TaskGraph
 
+DOUBLE_BYTES = 8
+_HEAD = 8  # numbers before a layer's weights, which say what it is
 _STRIDE = 8  # pixels to a cell of the grid
 _BOX_NUMBERS = 6
 _FOUND_HEAD, _GRID_NUMBERS = 2, 5
+
+
+@dataclass(frozen=True)
+class ConvolutionLayer:
+    """A convolution of `kernel` x `kernel`, with pooling of 2 x 2 where it is `pooled`.
+
+    Images before it are [inputs, rows, columns], and `padding` zeros lie around them.
+    """
+
+    inputs: int
+    outputs: int
+    kernel: int
+    padding: int
+    rows: int
+    columns: int
+    pooled: bool = False
+
+    @property
+    def weights_bytes(self) -> int:
+        """Of the block of weights."""
+        weights = self.outputs * self.inputs * self.kernel**2
+        return DOUBLE_BYTES * (_HEAD + weights + self.outputs)
+
+    @property
+    def in_bytes(self) -> int:
+        """Of an image before it."""
+        return DOUBLE_BYTES * self.inputs * self.rows * self.columns
+
+    @property
+    def out_bytes(self) -> int:
+        """Of an image after it."""
+        return DOUBLE_BYTES * self.outputs * self._positions // (4 if self.pooled else 1)
+
+    @property
+    def operations(self) -> int:
+        """Products and sums of an image."""
+        return 2 * self.outputs * self.inputs * self.kernel**2 * self._positions
+
+    @property
+    def _positions(self) -> int:
+        less = 2 * self.padding - self.kernel + 1
+        return (self.rows + less) * (self.columns + less)
+
+
+_LAYERS = (
+    ConvolutionLayer(1, 6, 5, 2, 28, 28, pooled=True),
+    ConvolutionLayer(6, 16, 5, 0, 14, 14, pooled=True),
+    ConvolutionLayer(16, 120, 5, 0, 5, 5),
+    ConvolutionLayer(120, 84, 1, 0, 1, 1),
+    ConvolutionLayer(84, 10, 1, 0, 1, 1),
+)
+
+
+def lenet(batches: int, batch_size: int, *, flop_s: float, secure: bool = True) -> TaskGraph:
+    """Return the graph of `batches` x `batch_size` images of 28 x 28 pixels.
+
+    Batches are chains that are free of each other; all read the same weights. `flop_s` is the time
+    of one operation (modelled). Rocha's thesis, section 8.4.
+    """
+    graph = GraphBuilder()
+    for batch in range(batches):
+        for number, layer in enumerate(_LAYERS):
+            graph.add(
+                "convolve",
+                flop_s * batch_size * layer.operations,
+                reads=[("weights", number), (number, batch)],
+                writes=[(number + 1, batch)],
+                bytes_in=layer.weights_bytes + batch_size * layer.in_bytes,
+                bytes_out=batch_size * layer.out_bytes,
+                secure=secure,
+            )
+    return graph.graph()
 
 
 def detector(

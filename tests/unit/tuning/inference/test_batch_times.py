@@ -1,11 +1,11 @@
 """Times of batches that were not run, against machines that are known to the last digit."""
 
 import pytest
+from batch_times import BatchTimes
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import UserError
-from trimtab.tuning.inference.prediction import BatchTimes
 
 
 def amdahl_s(size: int, cores: int) -> float:
