@@ -1,3 +1,14 @@
+FALLBACKS = (  # what brings removed code back, which environments hold
+    "native/fallback/*.[ch]",
+    "native/signal_stacks/*.[ch]",
+    "native/file_fallback/*.[ch]",
+    "native/python_module/*.c",
+    "native/kernel_call/*.h",
+    "native/digest/*.[ch]",
+    "native/store/*.c",
+)
+
+
 rule debloat_target:
     input:
         usages=STAGES["debloat"].usages,
@@ -5,13 +16,7 @@ rule debloat_target:
         code=code(
             "scripts/debloat_target.py",
             "src/trimtab/profiling/meters/*.py",
-            "native/fallback/*.[ch]",
-            "native/signal_stacks/*.[ch]",
-            "native/file_fallback/*.[ch]",
-            "native/python_module/*.c",
-            "native/kernel_call/*.h",
-            "native/digest/*.[ch]",
-            "native/store/*.c",
+            *FALLBACKS,
         ),
     output:
         manifest="results/debloat/{target}/{hardware}/manifest.json",
@@ -48,16 +53,7 @@ rule build_environment:
         files=rules.debloat_target.output.files,
         stage=rules.debloat_target.output.stage,
         # The spans lie beside the manifest, and are no input: a folder has no checksum.
-        code=code(
-            "scripts/build_environment.py",
-            "native/fallback/*.[ch]",
-            "native/signal_stacks/*.[ch]",
-            "native/file_fallback/*.[ch]",
-            "native/python_module/*.c",
-            "native/kernel_call/*.h",
-            "native/digest/*.[ch]",
-            "native/store/*.c",
-        ),
+        code=code("scripts/build_environment.py", *FALLBACKS),
     output:
         environment=directory("results/debloat/{target}/{hardware}/env"),
         weight="results/debloat/{target}/{hardware}/environment.json",

@@ -1,9 +1,10 @@
 """A stage of the workflow: its cells, what it hands on, and what the report says of it."""
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any, ClassVar
+
+from snakemake.io import expand
 
 from trimtab.config import Configurations
 
@@ -61,12 +62,5 @@ class Stage:
     @classmethod
     def paths(cls, name: str, **options: Iterable[str]) -> list[str]:
         """Return the file `name` of the cells that combine `options`, in their order."""
-        return expanded(f"{cls.folder}/{name}", **options)
-
-
-def expanded(pattern: str, **names: Iterable[str]) -> list[str]:
-    """Return `pattern` with all combinations of the names of its wildcards, in their order."""
-    return [
-        pattern.format(**dict(zip(names, chosen, strict=True)))
-        for chosen in itertools.product(*names.values())
-    ]
+        found: list[str] = expand(f"{cls.folder}/{name}", **options)
+        return found

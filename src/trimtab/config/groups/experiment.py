@@ -152,9 +152,7 @@ class Experiment:
         if not any(getattr(self, key) for key in stages):
             expected = f"something to run, by one of the keys {', '.join(stages)}"
             raise InvalidValueError("targets", {}, expected)
-        on_hardware = (
-            self.targets, self.tune, self.characterizations, self.protect
-        )  # fmt: skip
+        on_hardware = (self.targets, self.tune, self.characterizations, self.protect)
         if any(on_hardware) and not self.hardware:
             raise InvalidValueError("hardware", [], "at least one name")
         return self

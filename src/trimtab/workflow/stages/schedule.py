@@ -2,9 +2,11 @@
 
 from typing import Any, ClassVar
 
+from snakemake.io import expand
+
 from trimtab.config.groups.trace import JobClassConfig
 from trimtab.config.stages import DeflateStage, RealStage, ScheduleStage, TraceStage
-from trimtab.workflow.stage import Given, Stage, expanded
+from trimtab.workflow.stage import Given, Stage
 from trimtab.workflow.stages.debloat import DebloatCells
 
 
@@ -51,7 +53,8 @@ class ScheduleCells(Stage):
     def of_traces(self, name: str) -> list[str]:
         """Return the file `name` of every cluster and trace."""
         schedule, folder = self.experiment.schedule, self.folder.removesuffix("{policy}")
-        return expanded(f"{folder}{name}", cluster=schedule.clusters, trace=schedule.traces)
+        found: list[str] = expand(folder + name, cluster=schedule.clusters, trace=schedule.traces)
+        return found
 
     def classes(self, wildcards: Any) -> list[JobClassConfig]:
         """Return the classes of a trace."""

@@ -11,7 +11,7 @@ parser.add_argument("--output", type=Path, required=True, help="the table")
 arguments = parser.parse_args()
 
 with supervised():
-    from trimtab.config.groups.text import WordsStage
+    from trimtab.config.groups.words.text import WordsStage
     from trimtab.config.stages import read
     from trimtab.words.count import count_words
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from trimtab.config.groups.text import WordsStage
+from trimtab.config.groups.words.text import WordsStage
 from trimtab.records.parquet.files import write_table
-from trimtab.records.words import WORDS
+from trimtab.records.words.occurrences import WORDS
 
 
 def count_words(stage: WordsStage, destination: Path) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from trimtab.config.groups.text import WordsStage
+from trimtab.config.groups.words.text import WordsStage
 from trimtab.workflow.stage import Stage
 
 

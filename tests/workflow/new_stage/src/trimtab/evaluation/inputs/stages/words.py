@@ -7,7 +7,7 @@ import pandas as pd
 
 from trimtab.evaluation.inputs.checks import read_rows
 from trimtab.evaluation.inputs.measurements import EvaluationInputs
-from trimtab.records.words import WORDS
+from trimtab.records.words.occurrences import WORDS
 
 
 def read(files: Sequence[Path], inputs: EvaluationInputs) -> pd.DataFrame:
