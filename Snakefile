@@ -17,6 +17,7 @@ from trimtab.places import MODULES
 from trimtab.progress import CHANNEL
 from trimtab.processes.supervision import STARTER
 from trimtab.workflow.reasons import explain_reasons
+from trimtab.workflow.registry import find_stages, options_of
 from trimtab.workflow.unrecorded import keep_unrecorded, keep_when_killed
 
 # What was imported stays: no collection has to look through it again.
@@ -46,6 +47,7 @@ except ConfigError as error:
 for note in CONFIG.notes if workflow.is_main_process else ():  # jobs would say it again
     logger.warning(escape_control_characters(note))
 EXPERIMENT = CONFIG.root.experiment
+STAGES = find_stages(CONFIG)
 
 # The threads of jobs that measure on this machine: Snakemake lowers them to --cores, so that nothing
 # runs beside.
@@ -62,20 +64,9 @@ report: "rules/captions/workflow.rst"
 
 
 wildcard_constraints:
-    workload=r"[a-z0-9_]+",
-    hardware=r"[a-z0-9_]+",
-    target=r"[a-z0-9_]+",
-    fleet=r"[a-z0-9_]+",
-    cluster=r"[a-z0-9_]+",
-    trace=r"[a-z0-9_]+",
-    policy=r"[a-z0-9_]+",
-    objective=r"[a-z0-9_]+",
-    tuner=r"[a-z0-9_]+",
+    **{name: r"[a-z0-9_]+" for stage in STAGES.values() for name in stage.cells},
     seed=r"[0-9]+",
     machine=r"[0-9]+",
-    code_base=r"[a-z0-9_]+",
-    characterization=r"[a-z0-9_]+",
-    task_program=r"[a-z0-9_]+",
     image="python|pytorch|pytorch_larger",  # another archive in build/images is somebody's own
 
 
@@ -83,14 +74,22 @@ include: "rules/code.smk"
 include: "rules/resources.smk"
 include: "rules/common.smk"
 include: "rules/images.smk"
-include: "rules/profile.smk"
-include: "rules/debloat.smk"
-include: "rules/fleet.smk"
-include: "rules/tune.smk"
-include: "rules/schedule.smk"
-include: "rules/growth.smk"
-include: "rules/characterize.smk"
-include: "rules/protect.smk"
+
+
+for name, stage in STAGES.items():
+
+    include: f"rules/{name}.smk"
+
+    if stage.target:
+
+        rule:
+            name:
+                stage.target
+            input:
+                stage.targets(),
+            localrule: True
+
+
 include: "rules/evaluate.smk"
 
 
@@ -99,13 +98,6 @@ explain_reasons(workflow, OF_THE_PROJECT)
 
 localrules:
     all,
-    profile,
-    debloat,
-    tune,
-    schedule,
-    growth,
-    characterizations,
-    protect,
     evaluate,
 
 
@@ -115,45 +107,6 @@ rule all:
         rules.evaluate_experiment.output.report,
         rules.headlines.output.metrics,
         rules.resolved_config.output.config,
-
-
-rule profile:
-    input:
-        profiles("usage.json"),
-
-
-rule debloat:
-    input:
-        targets("verify.json"),
-        targets("env"),
-        fleets(),
-
-
-rule tune:
-    input:
-        tunings("trials.parquet"),
-        inference_alone(),
-
-
-rule schedule:
-    input:
-        cells("summary.json"),
-        deflators(),
-
-
-rule growth:
-    input:
-        growths(),
-
-
-rule characterizations:
-    input:
-        characterized("runs.parquet"),
-
-
-rule protect:
-    input:
-        protected("runs.parquet"),
 
 
 rule evaluate:

@@ -83,10 +83,18 @@ def main() -> None:
     date = read_json(machines[-1])["date"]
     report = destination / ".report"
     evaluate(
-        EvaluationInputs(given.name, "one or two NVIDIA H200", date, tuple(profiles),
-               tuple(newest.values()), workloads=facts),
+        EvaluationInputs(
+            given.name,
+            "one or two NVIDIA H200",
+            date,
+            {
+                "profile": [folder / "usage.json" for folder in profiles],
+                "debloat": [folder / "manifest.json" for folder in newest.values()],
+            },
+            workloads=facts,
+        ),
         report,
-    )  # fmt: skip
+    )
     shutil.move(report / "tables", destination / "tables")
     for derived in ("libraries", "epochs"):
         (destination / "tables" / f"{derived}.csv").unlink()

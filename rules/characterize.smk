@@ -13,7 +13,7 @@ rule characterize:
         runtime=growing(24 * 60),
         gpu=0,
     params:
-        cfg=lambda wildcards: configured(characterize_stage(wildcards)),
+        cfg=given(STAGES["characterize"].given),
     shell:
         python("characterize.py") + " --config {params.cfg:q}"
         " --output $(dirname {output.runs:q}) > {log:q} 2>&1"

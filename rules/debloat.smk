@@ -1,21 +1,22 @@
+FALLBACKS = (  # what brings removed code back, which environments hold
+    "native/fallback/*.[ch]",
+    "native/signal_stacks/*.[ch]",
+    "native/file_fallback/*.[ch]",
+    "native/python_module/*.c",
+    "native/kernel_call/*.h",
+    "native/digest/*.[ch]",
+    "native/store/*.c",
+)
+
+
 rule debloat_target:
     input:
-        usages=lambda wildcards: expand(
-            rules.profile_workload.output.usage,
-            workload=EXPERIMENT.targets[wildcards.target],
-            hardware=wildcards.hardware,
-        ),
-        learned=learned,
+        usages=STAGES["debloat"].usages,
+        learned=STAGES["debloat"].learned,
         code=code(
             "scripts/debloat_target.py",
             "src/trimtab/profiling/meters/*.py",
-            "native/fallback/*.[ch]",
-            "native/signal_stacks/*.[ch]",
-            "native/file_fallback/*.[ch]",
-            "native/python_module/*.c",
-            "native/kernel_call/*.h",
-            "native/digest/*.[ch]",
-            "native/store/*.c",
+            *FALLBACKS,
         ),
     output:
         manifest="results/debloat/{target}/{hardware}/manifest.json",
@@ -38,16 +39,7 @@ rule debloat_target:
         runtime=growing(settled_min),
         gpu=gpus,
     params:
-        cfg=lambda wildcards: configured(
-            stages.DebloatStage(
-                target=wildcards.target,
-                hardware=wildcards.hardware,
-                gpus=CONFIG.option("hardware", wildcards.hardware).gpus,
-                workloads=CONFIG.workloads(wildcards.target),
-                debloat=CONFIG.root.debloat,
-                settle=CONFIG.root.settle,
-            )
-        ),
+        cfg=given(STAGES["debloat"].given),
     shell:
         python("debloat_target.py", as_the_user=True) + " --config {params.cfg:q}"
         " --usages {input.usages:q}"
@@ -61,16 +53,7 @@ rule build_environment:
         files=rules.debloat_target.output.files,
         stage=rules.debloat_target.output.stage,
         # The spans lie beside the manifest, and are no input: a folder has no checksum.
-        code=code(
-            "scripts/build_environment.py",
-            "native/fallback/*.[ch]",
-            "native/signal_stacks/*.[ch]",
-            "native/file_fallback/*.[ch]",
-            "native/python_module/*.c",
-            "native/kernel_call/*.h",
-            "native/digest/*.[ch]",
-            "native/store/*.c",
-        ),
+        code=code("scripts/build_environment.py", *FALLBACKS),
     output:
         environment=directory("results/debloat/{target}/{hardware}/env"),
         weight="results/debloat/{target}/{hardware}/environment.json",
@@ -82,14 +65,7 @@ rule build_environment:
         runtime=growing(30),
         gpu=0,
     params:
-        cfg=lambda wildcards: configured(
-            stages.EnvironmentStage(
-                share=CONFIG.root.debloat.share,
-                fallback=CONFIG.root.debloat.fallback,
-                store=CONFIG.root.debloat.store,
-                store_address=CONFIG.root.debloat.store_address,
-            )
-        ),
+        cfg=given(STAGES["debloat"].environment),
     shell:
         python("build_environment.py") + " --config {params.cfg:q}"
         " --manifest {input.manifest:q} --output {output.environment:q} > {log:q} 2>&1"
@@ -119,14 +95,7 @@ rule verify_environment:
         runtime=growing(verified_min),
         gpu=gpus,
     params:
-        cfg=lambda wildcards: configured(
-            stages.VerifyStage(
-                target=wildcards.target,
-                workloads=CONFIG.workloads(wildcards.target),
-                hardware=CONFIG.option("hardware", wildcards.hardware),
-                verify=CONFIG.root.verify,
-            )
-        ),
+        cfg=given(STAGES["debloat"].verify),
     shell:
         python("verify_environment.py", as_the_user=True) + " --config {params.cfg:q}"
         " --environment {input.environment:q} --manifest {input.manifest:q}"

@@ -11,26 +11,14 @@ rule resolved_config:
     log:
         "logs/resolved_config.log",
     params:
-        cfg=lambda wildcards: configured(
-            stages.ResolvedConfig(
+        cfg=given(
+            lambda wildcards: stages.ResolvedConfig(
                 experiment=EXPERIMENT,
-                workloads=every_workload(),
-                hardware=CONFIG.options("hardware", machines()),
-                policies=policies(),
-                tuners=CONFIG.options("tuner", EXPERIMENT.tune.tuners),
-                task_programs=CONFIG.options(
-                    "task_program", EXPERIMENT.protect.programs
-                ),
+                options=options_of(STAGES.values(), CONFIG, whole=True),
                 debloat=CONFIG.root.debloat,
                 profiling=CONFIG.root.profiling,
                 settle=CONFIG.root.settle,
                 verify=CONFIG.root.verify,
-                clusters=CONFIG.options("cluster", EXPERIMENT.schedule.clusters),
-                traces=CONFIG.options("trace", EXPERIMENT.schedule.traces),
-                objectives=CONFIG.options(
-                    "objective",
-                    [*EXPERIMENT.schedule.objectives, *tuned_objectives()],
-                ),
             )
         ),
     shell:
@@ -41,32 +29,7 @@ rule resolved_config:
 
 rule evaluate_experiment:
     input:
-        usages=profiles("usage.json"),
-        runs=profiles("runs.parquet"),
-        epochs=profiles("epochs.parquet"),
-        manifests=targets("manifest.json"),
-        libraries=targets("libraries.parquet"),
-        used=targets("used.json"),
-        weights=targets("environment.json"),
-        compressed=targets("compressed.json"),
-        files=targets("files.parquet"),
-        fleets=fleets(),
-        verdicts=targets("verify.json"),
-        verify_runs=targets("verify_runs.parquet"),
-        summaries=cells("summary.json"),
-        jobs=cells("jobs.parquet"),
-        allocations=cells("allocations.parquet"),
-        nodes=cells("nodes.parquet"),
-        load=cells("load.parquet"),
-        formulas=cells("formula.json") if EXPERIMENT.schedule.formula else [],
-        real=cells("real.json") if EXPERIMENT.schedule.real else [],
-        traces=traces("trace.json"),
-        deflators=deflators(),
-        tunings=tunings("trials.parquet"),
-        alone=inference_alone(),
-        growths=growths(),
-        characterizations=characterized("runs.parquet"),
-        protected=protected("runs.parquet"),
+        **{name: stage.results() for name, stage in STAGES.items()},
         code=code(
             "scripts/evaluate_experiment.py",
             "src/trimtab/evaluation/**/*.py",
@@ -105,24 +68,17 @@ rule evaluate_experiment:
         runtime=growing(10),
         gpu=0,
     params:
-        cfg=lambda wildcards: configured(
-            stages.EvaluateStage(
-                experiment=EXPERIMENT,
-                workloads=every_workload(),
-                hardware=CONFIG.options("hardware", machines()),
-                policies=policies(),
-                tuners=CONFIG.options("tuner", EXPERIMENT.tune.tuners),
-                task_programs=CONFIG.options(
-                    "task_program", EXPERIMENT.protect.programs
-                ),
+        cfg=given(
+            lambda wildcards: stages.EvaluateStage(
+                EXPERIMENT, options_of(STAGES.values(), CONFIG, whole=False)
             )
         ),
+        manifest=lambda wildcards, input: write_manifest(
+            {stage: list(input.get(stage)) for stage in STAGES}
+        ),
     shell:
-        python("evaluate_experiment.py") + " --config {params.cfg:q}"
-        " --usages {input.usages:q} --manifests {input.manifests:q}"
-        " --summaries {input.summaries:q} --traces {input.traces:q} --deflators {input.deflators:q}"
-        " --tunings {input.tunings:q} --growths {input.growths:q} --fleets {input.fleets:q}"
-        " --characterizations {input.characterizations:q} --protected {input.protected:q}"
+        python("evaluate_experiment.py")
+        + " --config {params.cfg:q} --manifest {params.manifest:q}"
         " --output $(dirname {output.report:q}) > {log:q} 2>&1"
 
 

@@ -1,17 +1,9 @@
 rule share_images:
     input:
         # The slim image of each target lies beside its environment.
-        environments=of_fleet(rules.build_environment.output.weight),
-        manifests=of_fleet(rules.debloat_target.output.manifest),
-        usages=lambda wildcards: expand(
-            rules.profile_workload.output.usage,
-            workload=[
-                workload
-                for target in EXPERIMENT.fleets[wildcards.fleet]
-                for workload in EXPERIMENT.targets[target]
-            ],
-            hardware=wildcards.hardware,
-        ),
+        environments=STAGES["debloat"].of_fleet("environment.json"),
+        manifests=STAGES["debloat"].of_fleet("manifest.json"),
+        usages=STAGES["fleet"].usages,
         code=code("scripts/share_images.py"),
     output:
         fleet="results/fleet/{fleet}/{hardware}/fleet.json",
@@ -25,9 +17,7 @@ rule share_images:
         runtime=growing(60),
         gpu=0,
     params:
-        cfg=lambda wildcards: configured(
-            stages.FleetStage(targets=fleet_targets(wildcards.fleet))
-        ),
+        cfg=given(STAGES["fleet"].given),
     shell:
         python("share_images.py") + " --config {params.cfg:q}"
         " --manifests {input.manifests:q} --usages {input.usages:q}"

@@ -13,7 +13,7 @@ rule measure_growth:
         runtime=growing(240),
         gpu=0,
     params:
-        cfg=lambda wildcards: configured(growth_stage(wildcards)),
+        cfg=given(STAGES["growth"].given),
     shell:
         python("measure_growth.py") + " --config {params.cfg:q}"
         " --output $(dirname {output.lines:q}) > {log:q} 2>&1"

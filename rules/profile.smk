@@ -23,14 +23,7 @@ rule profile_workload:
         runtime=growing(profiled_min),
         gpu=gpus,
     params:
-        cfg=lambda wildcards: configured(
-            stages.ProfileStage(
-                workload=CONFIG.option("workload", wildcards.workload),
-                hardware=CONFIG.option("hardware", wildcards.hardware),
-                profiling=CONFIG.root.profiling,
-                keep_libraries=CONFIG.root.debloat.keep_libraries,
-            )
-        ),
+        cfg=given(STAGES["profile"].given),
     shell:
         python("profile_workload.py", as_the_user=True) + " --config {params.cfg:q}"
         " --changed-files {input.read_files:q} --output $(dirname {output.usage:q}) > {log:q} 2>&1"

@@ -16,7 +16,7 @@ rule protect_program:
         runtime=growing(6 * 60),
         gpu=0,
     params:
-        cfg=lambda wildcards: configured(protect_stage(wildcards)),
+        cfg=given(STAGES["protect"].given),
     shell:
         python("protect.py") + " --config {params.cfg:q}"
         " --output $(dirname {output.runs:q}) > {log:q} 2>&1"

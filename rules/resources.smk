@@ -83,9 +83,9 @@ def searched_min(wildcards, seeds=1):
     from trimtab.tuning.search.duration import longest_s
 
     try:
-        return math.ceil(longest_s(tune_stage(wildcards, seeds)) / 60) + 10
+        return math.ceil(longest_s(STAGES["tune"].given(wildcards, seeds)) / 60) + 10
     except UserError as error:
-        raise WorkflowError(visible(str(error)))
+        raise WorkflowError(escape_control_characters(str(error)))
 
 
 def measured_alone_min(wildcards):
@@ -99,7 +99,7 @@ def measured_alone_min(wildcards):
     try:
         return math.ceil(longest_alone_s(Path(told.format(**wildcards))) / 60) + 10
     except TrimtabError as error:
-        raise WorkflowError(visible(str(error)))
+        raise WorkflowError(escape_control_characters(str(error)))
 
 
 def tuned_min(wildcards):

@@ -11,7 +11,7 @@ rule profile_engine:
         runtime=growing(60),
         gpu=0,
     params:
-        cfg=lambda wildcards: configured(trace_stage(wildcards)),
+        cfg=given(STAGES["schedule"].of_trace),
     shell:
         python("profile_engine.py")
         + " --config {params.cfg:q} --output {output.rounds:q}"
@@ -22,9 +22,9 @@ rule make_trace:
     input:
         rounds=round_times,
         # What the chain measured of the workloads that the trace's classes name.
-        verify_runs=debloated("verify_runs.parquet"),
-        libraries=debloated("libraries.parquet"),
-        files=recorded,
+        verify_runs=STAGES["schedule"].debloated("verify_runs.parquet"),
+        libraries=STAGES["schedule"].debloated("libraries.parquet"),
+        files=STAGES["schedule"].recorded,
         code=code("scripts/make_trace.py"),
     output:
         trace="results/schedule/{cluster}/{trace}/trace.parquet",
@@ -37,7 +37,7 @@ rule make_trace:
         runtime=growing(30),
         gpu=0,
     params:
-        cfg=lambda wildcards: configured(trace_stage(wildcards)),
+        cfg=given(STAGES["schedule"].of_trace),
     shell:
         python("make_trace.py")
         + " --config {params.cfg:q} --rounds {input.rounds:q} --verify-runs {input.verify_runs:q} --libraries {input.libraries:q}"
@@ -83,7 +83,7 @@ rule simulate:
         runtime=growing(60),
         gpu=0,
     params:
-        cfg=lambda wildcards: configured(schedule_stage(wildcards)),
+        cfg=given(STAGES["schedule"].given),
     shell:
         python("simulate.py") + " --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --output $(dirname {output.summary:q}) > {log:q} 2>&1"
@@ -104,7 +104,7 @@ rule calculate:
         runtime=growing(30),
         gpu=0,
     params:
-        cfg=lambda wildcards: configured(schedule_stage(wildcards)),
+        cfg=given(STAGES["schedule"].given),
     shell:
         python("calculate.py") + " --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --output {output:q} > {log:q} 2>&1"
@@ -126,7 +126,7 @@ rule deflate:
         runtime=growing(60),
         gpu=0,
     params:
-        cfg=lambda wildcards: configured(deflate_stage(wildcards)),
+        cfg=given(STAGES["schedule"].deflate),
     shell:
         python("deflate.py") + " --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --output {output:q} > {log:q} 2>&1"
@@ -149,7 +149,7 @@ rule run_for_real:
         runtime=growing(120),
         gpu=0,
     params:
-        cfg=lambda wildcards: configured(real_stage(wildcards)),
+        cfg=given(STAGES["schedule"].real),
     shell:
         python("run_for_real.py") + " --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --simulated {input.simulated:q} --output $(dirname {output.real:q}) > {log:q} 2>&1"

@@ -2,8 +2,8 @@ rule tune_on_machine:
     input:
         program=programs,
         code=code("scripts/tune_on_machine.py", "src/trimtab/tuning/tuners/*.py"),
-        before=searched_before,
-        characterized=characterized_before,
+        before=STAGES["tune"].searched_before,
+        characterized=STAGES["tune"].characterized_before,
     output:
         done="results/tune/{tuner}/{workload}/{hardware}/{objective}/machines/seed_{seed}_{machine}.json",
     log:
@@ -16,7 +16,7 @@ rule tune_on_machine:
         runtime=growing(searched_min),
         gpu=gpus,
     params:
-        cfg=lambda wildcards: configured(tune_stage(wildcards)),
+        cfg=given(STAGES["tune"].given),
     shell:
         python("tune_on_machine.py") + " --config {params.cfg:q}"
         " --seed {wildcards.seed} --machine {wildcards.machine}"
@@ -28,9 +28,9 @@ rule tune_workload:
     input:
         program=programs,
         code=code("scripts/tune_workload.py", "src/trimtab/tuning/tuners/*.py"),
-        before=searched_before,
-        characterized=characterized_before,
-        searched=searched_on_machines,
+        before=STAGES["tune"].searched_before,
+        characterized=STAGES["tune"].characterized_before,
+        searched=STAGES["tune"].on_machines,
     output:
         trials="results/tune/{tuner}/{workload}/{hardware}/{objective}/trials.parquet",
         best="results/tune/{tuner}/{workload}/{hardware}/{objective}/best.yaml",
@@ -44,7 +44,7 @@ rule tune_workload:
         runtime=growing(tuned_min),
         gpu=gpus,
     params:
-        cfg=lambda wildcards: configured(tune_stage(wildcards, EXPERIMENT.tune.seeds)),
+        cfg=given(STAGES["tune"].all_seeds),
     shell:
         python("tune_workload.py") + " --config {params.cfg:q}"
         " --output $(dirname {output.trials:q}) > {log:q} 2>&1"
@@ -65,7 +65,7 @@ rule measure_inference_alone:
         runtime=growing(measured_alone_min),
         gpu=gpus,
     params:
-        cfg=lambda wildcards: configured(tune_stage(wildcards)),
+        cfg=given(STAGES["tune"].given),
     shell:
         python("measure_inference_alone.py") + " --config {params.cfg:q}"
         " --output {output:q} > {log:q} 2>&1"

@@ -7,16 +7,7 @@ from trimtab.processes.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", type=Path, required=True, help="an EvaluateStage, JSON")
-parser.add_argument("--usages", type=Path, nargs="*", default=[], help="usage.json of profiles")
-parser.add_argument("--manifests", type=Path, nargs="*", default=[], help="of debloated targets")
-parser.add_argument("--summaries", type=Path, nargs="*", default=[], help="of scheduled cells")
-parser.add_argument("--traces", type=Path, nargs="*", default=[], help="trace.json")
-parser.add_argument("--deflators", type=Path, nargs="*", default=[], help="deflator_*.json")
-parser.add_argument("--tunings", type=Path, nargs="*", default=[], help="trials.parquet")
-parser.add_argument("--growths", type=Path, nargs="*", default=[], help="lines.parquet")
-parser.add_argument("--fleets", type=Path, nargs="*", default=[], help="fleet.json")
-parser.add_argument("--characterizations", type=Path, nargs="*", default=[], help="runs.parquet")
-parser.add_argument("--protected", type=Path, nargs="*", default=[], help="runs.parquet")
+parser.add_argument("--manifest", type=Path, required=True, help="files of each stage, JSON")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
@@ -24,18 +15,5 @@ with supervised():
     from trimtab.config.stages import EvaluateStage, read
     from trimtab.evaluation.evaluate import evaluate_experiment
 
-    report = evaluate_experiment(
-        read(arguments.config, EvaluateStage),
-        arguments.usages,
-        arguments.manifests,
-        arguments.summaries,
-        arguments.traces,
-        arguments.deflators,
-        arguments.tunings,
-        arguments.growths,
-        arguments.fleets,
-        arguments.characterizations,
-        arguments.protected,
-        arguments.output,
-    )
-    print(report)
+    stage = read(arguments.config, EvaluateStage)
+    print(evaluate_experiment(stage, arguments.manifest, arguments.output))

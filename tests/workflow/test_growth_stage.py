@@ -51,6 +51,13 @@ def test_it_counts_once_and_again_after_a_commit(grown: tuple[Project, GitReposi
     assert samples(project) == [*before, code.git("rev-parse", "HEAD").strip()]
 
 
+def test_a_repository_that_is_not_there_is_told(grown: tuple[Project, GitRepository]) -> None:
+    project, code = grown
+    shutil.rmtree(code.folder)
+    done = project.run(*COMMAND)
+    assert done.returncode != 0 and "code: not a git repository" in done.stdout
+
+
 def at_the_tip(project: Project, code: GitRepository) -> Counter[int]:
     """The lines by year that were counted at the last commit of the repository."""
     frame = read_table(project.folder / LINES, LINES_BY_YEAR)

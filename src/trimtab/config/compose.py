@@ -13,7 +13,7 @@ from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import ArrivalKind, TraceConfig
 from trimtab.config.groups.workload import Phase, Workload
 from trimtab.config.protection import has_room, has_secure, unprotected, with_secure_workloads
-from trimtab.config.root import GROUPS, RootConfig
+from trimtab.config.root import GROUPS, CommonConfig, RootConfig
 from trimtab.config.validate import checked
 
 
@@ -272,7 +272,7 @@ class Configurations:
                     f"type with a fitting `enclave: NAME` in {self.conf / 'hardware'}"
                 )
 
-    def _root(self) -> RootConfig:
+    def _root(self) -> CommonConfig:
         with self._explained():
             given = self._layers.whole()
             chosen = self._layers.choices
@@ -280,7 +280,7 @@ class Configurations:
                 if not chosen.get(group):
                     expected = f"expected `- {group}: NAME` in the list"
                     raise ConfigError(f"{self._layers.file('config')}: defaults: {expected}")
-            root = checked(given, RootConfig)
+            root: CommonConfig = checked(given, RootConfig)
             if old := old_keys(given["debloat"]):
                 self.notes.append(self._old_keys_in_words(list(old), root.debloat.remove))
         for group in GROUPS:

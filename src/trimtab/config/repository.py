@@ -30,6 +30,7 @@ from omegaconf.errors import GrammarParseError, OmegaConfBaseException
 
 from trimtab.config.fields import MistakeError
 from trimtab.config.limits import UnreadableFileError, yaml_values
+from trimtab.config.root import OF_STAGES
 
 ESCAPED = "write \\${ for a dollar sign and a brace"
 # What the libraries raise for a mistake of the user's.
@@ -93,9 +94,20 @@ class Repository:
         return copy.deepcopy(self._whole(name).content)
 
     def defaults(self, name: str) -> tuple[DictConfig, str]:
-        """Return the list of defaults of a file, under its key, if there is one, and its head."""
+        """Return the list of defaults of a file, under its key, if there is one, and its head.
+
+        Of a group of a single stage that `config` does not choose from the first option is chosen.
+        """
         file = self._whole(name)
-        return OmegaConf.create(file.defaults), file.head
+        defaults = file.defaults
+        if name == "config":
+            given = defaults.get("defaults") or []
+            keys = [key for default in given if isinstance(default, dict) for key in default]
+            missing = sorted(OF_STAGES.keys() - {key.split()[-1] for key in keys})
+            first = {group: self.options_of(group)[:1] for group in missing}
+            more = [{group: option} for group, options in first.items() for option in options]
+            defaults = {"defaults": [*more, *given]}
+        return OmegaConf.create(defaults), file.head
 
     def _whole(self, name: str) -> _File:
         path = self.file(name)

@@ -1,23 +1,22 @@
 """The whole configuration: one choice of each group, and what belongs to no group."""
 
+import dataclasses
+import pkgutil
 import typing
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from trimtab.config import groups
 from trimtab.config.fields import CHECKED, Number, Runs, RunsOrNone, about
 from trimtab.config.groups.cluster import ClusterConfig
-from trimtab.config.groups.code_base import CodeBase
 from trimtab.config.groups.debloat import Debloat
-from trimtab.config.groups.enclave import Enclave
 from trimtab.config.groups.experiment import Experiment
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.learning.characterization import Characterization
-from trimtab.config.groups.learning.workload import LearningWorkload
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
-from trimtab.config.groups.protection.task_program import TaskProgram
 from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
@@ -63,8 +62,8 @@ class Verify:
 
 
 @dataclass(config=CHECKED)
-class RootConfig:
-    """What `conf/config.yaml` and the chosen file of each group add up to.
+class CommonConfig:
+    """What several stages read of the configuration.
 
     A class with a `name`, the stem of a file in the folder `conf/{group}`, makes a group.
     """
@@ -77,17 +76,25 @@ class RootConfig:
     policy: PolicyConfig
     objective: Objective
     tuner: TunerConfig
-    code_base: CodeBase
-    learning: LearningWorkload
-    characterization: Characterization
-    enclave: Enclave
-    task_program: TaskProgram
     experiment: Experiment
     profiling: Profiling = about("The measured runs.", factory=Profiling)
     settle: Settle = about("The runs that show what is missed.", factory=Settle)
     verify: Verify = about("The runs that compare.", factory=Verify)
 
 
+def _groups_of_stages() -> dict[str, type]:
+    """Return the groups of single stages: the classes in `groups` that say their `group`."""
+    modules = pkgutil.walk_packages(groups.__path__, f"{groups.__name__}.")
+    kinds = [kind for module in modules for kind in vars(import_module(module.name)).values()]
+    found = {kind.group: kind for kind in kinds if isinstance(getattr(kind, "group", None), str)}
+    return dict(sorted(found.items()))
+
+
+OF_STAGES = _groups_of_stages()
+# What `conf/config.yaml` and the chosen file of each group add up to.
+RootConfig: Any = dataclass(config=CHECKED, kw_only=True)(
+    dataclasses.make_dataclass("RootConfig", OF_STAGES.items(), bases=(CommonConfig,), kw_only=True)
+)
 GROUPS: dict[str, type] = {
     name: kind
     for name, kind in typing.get_type_hints(RootConfig).items()

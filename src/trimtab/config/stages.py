@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
+from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import (
@@ -37,7 +38,7 @@ from trimtab.config.groups.protection.task_program import TaskProgram
 from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
-from trimtab.config.root import Profiling, Settle, Verify
+from trimtab.config.root import GROUPS, Profiling, Settle, Verify
 from trimtab.config.validate import checked
 from trimtab.files import parse_json
 
@@ -180,16 +181,19 @@ class ProtectStage:
     hardware: Hardware
 
 
+def _options(given: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    return {
+        group: [checked(option, GROUPS[group], group) for option in options]
+        for group, options in given.items()
+    }
+
+
 @dataclass(config=CHECKED)
 class EvaluateStage:
-    """What the report of an experiment says of its cells."""
+    """What the report of an experiment describes: options of the configuration by group."""
 
     experiment: Experiment
-    workloads: list[Workload]
-    hardware: list[Hardware]
-    policies: list[PolicyConfig]
-    tuners: list[TunerConfig]
-    task_programs: list[TaskProgram]
+    options: Annotated[dict[str, list[Any]], AfterValidator(_options)]
 
 
 @dataclass(config=CHECKED)
@@ -200,9 +204,6 @@ class ResolvedConfig(EvaluateStage):
     profiling: Profiling
     settle: Settle
     verify: Verify
-    clusters: list[ClusterConfig]
-    traces: list[TraceConfig]
-    objectives: list[Objective]
 
 
 def dump(stage: Any, *, results_only: bool = False) -> str:

@@ -1,6 +1,8 @@
 """The configuration of a job: a file that it is given, and what its results depend on of it."""
 
 import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +35,20 @@ class Configured(str):
 def configured(stage: Any) -> Configured:
     """Write the configuration of a stage into a file of its own; return that as a parameter."""
     results_depend_on = dump(stage, results_only=True)
-    digest = hashlib.sha256(results_depend_on.encode()).hexdigest()[:16]
-    path, data = _FOLDER / f"{type(stage).__name__}-{digest}.json", dump(stage).encode()
+    path = _write(type(stage).__name__, results_depend_on, dump(stage))
+    return Configured(path, results_depend_on)
+
+
+def write_manifest(results: Mapping[str, Sequence[str]]) -> str:
+    """Write which files each stage hands on into a JSON file of its own; return its path."""
+    text = json.dumps(results)
+    return str(_write("manifest", text, text))
+
+
+def _write(name: str, key: str, text: str) -> Path:
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+    path, data = _FOLDER / f"{name}-{digest}.json", text.encode()
     if not path.exists() or path.read_bytes() != data:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, data)
-    return Configured(path, results_depend_on)
+    return path

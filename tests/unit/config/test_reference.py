@@ -25,8 +25,9 @@ def test_every_key_is_there_with_its_meaning() -> None:
 def count_keys(kind: Any, items: set[Any]) -> int:
     """The rows of a class: an item of a class in `items`, which has its rows already, is one."""
     count = 0
-    for hint in typing.get_type_hints(kind).values():
-        hint = without_none(hint)
+    hints = typing.get_type_hints(kind)
+    for spec in dataclasses.fields(kind):
+        hint = without_none(hints[spec.name])
         item = (typing.get_args(hint) or (None,))[-1]
         if dataclasses.is_dataclass(hint):
             count += count_keys(hint, items)

@@ -29,11 +29,7 @@ def test_what_was_dumped_loads_again(configurations: Configurations) -> None:
     root = configurations.root
     evaluated = EvaluateStage(
         root.experiment,
-        [root.workload],
-        [root.hardware],
-        [root.policy],
-        [root.tuner],
-        [root.task_program],
+        {"workload": [root.workload], "hardware": [root.hardware], "tuner": [root.tuner]},
     )
     assert load(dump(evaluated), EvaluateStage) == evaluated
     debloated = DebloatStage("a", "b", ["9.0"], [root.workload], root.debloat)
@@ -51,7 +47,7 @@ def test_descriptions_change_no_stage_but_the_evaluation(configurations: Configu
     assert dump(slower) != dump(stage)
     root = configurations.root
     texts = {
-        dump(EvaluateStage(root.experiment, [workload], [root.hardware], [], [], []))
+        dump(EvaluateStage(root.experiment, {"workload": [workload]}))
         for workload in (stage.workload, reworded.workload)
     }
     assert len(texts) == 2
@@ -75,21 +71,14 @@ def test_resolved_shows_every_key(configurations: Configurations) -> None:
     root = configurations.root
     resolved = ResolvedConfig(
         experiment=root.experiment,
-        workloads=[root.workload],
-        hardware=[root.hardware],
-        policies=[root.policy],
-        tuners=[root.tuner],
-        task_programs=[root.task_program],
+        options={"workload": [root.workload]},
         debloat=root.debloat,
         profiling=root.profiling,
         settle=root.settle,
         verify=root.verify,
-        clusters=[root.cluster],
-        traces=[root.trace],
-        objectives=[root.objective],
     )
     document = json.loads(dump(resolved))
-    assert document["workloads"][0]["description"] == root.workload.description
+    assert document["options"]["workload"][0]["description"] == root.workload.description
     assert document["verify"]["repeats"] == root.verify.repeats
 
 

@@ -286,15 +286,29 @@ FAILED: dict[str, Any] = {
 }
 
 
+# The file by which a cell's folder is known among what its stage hands on.
+KNOWN_BY = {"tune": "trials.parquet", "schedule": "summary.json"}
+STAGES = {*KNOWN_BY, "growth", "fleet", "characterize", "protect"}
+
+
 def inputs(profiles: list[Path], debloats: list[Path], **changes: Any) -> EvaluationInputs:
-    """The inputs of an experiment over these folders."""
+    """The inputs of an experiment over these folders, and the files or folders of other stages."""
+    handed_on = {
+        "profile": [folder / "usage.json" for folder in profiles],
+        "debloat": [folder / "manifest.json" for folder in debloats],
+    }
+    for stage in STAGES & changes.keys():
+        handed_on[stage] = [
+            path if path.suffix in (".json", ".parquet") else path / KNOWN_BY[stage]
+            for path in changes.pop(stage)
+        ]
     facts: dict[str, Any] = {
         "experiment": "quickstart",
         "machine": "2 cores, 8 GB",
         "date": "2026-01-31",
         "workloads": {"lenet5_train": WorkloadFacts(data_set="5,000 images of MNIST")},
     }
-    return EvaluationInputs(profiles=tuple(profiles), debloats=tuple(debloats), **facts | changes)
+    return EvaluationInputs(files=handed_on, **facts | changes)
 
 
 def write_experiment(folder: Path) -> EvaluationInputs:

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 from experiment_files import inputs
 
-from trimtab.config.groups.hardware import EnergySource, Probe
+from trimtab.config.groups.hardware import EnergySource, FrequencyLevel, Hardware, Probe
 from trimtab.evaluation.inputs.measurements import EvaluationInputs, Measurements
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.report.figures import Figure
@@ -330,6 +330,15 @@ def probe(level: int, cores: int, work: float, wall_s: float, energy_j: float) -
     return Probe("k-means", cores, 1.0, work, wall_s, energy_j, level, source)
 
 
+def machine(name: str, probes: list[Probe]) -> Hardware:
+    """A machine that was probed."""
+    return Hardware(
+        name=name, cores=2, memory_gib=8, idle_w=1, busy_w=2, memory_w_per_gib=0.1,
+        power_source="guessed", probes=probes,
+        levels=[FrequencyLevel(1, 0.5, 1), FrequencyLevel(2, 1, 2)],
+    )  # fmt: skip
+
+
 PROBES = {
     "server": [
         probe(1, 2, 750, 69.0, 565.0),
@@ -354,16 +363,14 @@ def write_everything(folder: Path) -> EvaluationInputs:
         [],
         [],
         experiment="schedules",
-        schedules=(*dias, *write_heats(folder)),
-        deflators=(write_deflator(folder),),
-        traces=(write_trace(folder),),
-        probes=PROBES,
+        schedule=(*dias, *write_heats(folder), write_deflator(folder), write_trace(folder)),
+        options={"hardware": {name: machine(name, probes) for name, probes in PROBES.items()}},
     )
 
 
 def schedule_sections(schedules: Schedules) -> list[ReportSection]:
     """The sections about schedules, made from these alone."""
-    measurements = Measurements(inputs([], []), (), (), schedules)
+    measurements = Measurements(inputs([], []), {"schedule": schedules})
     return [kind(measurements) for kind in find_sections() if issubclass(kind, ScheduleSection)]
 
 

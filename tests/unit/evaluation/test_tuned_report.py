@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from experiment_files import inputs
 
+from trimtab.config.groups.tuner import TunerConfig
 from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.evaluate import evaluate
 from trimtab.evaluation.inputs.read import load
@@ -61,7 +62,9 @@ def given(folder: Path) -> Any:
     """Tune V1 twice, and a tuner that takes half as long with one seed and 3/4 with the other."""
     first = written(folder, "v1", search(1) + search(2, 2))
     second = written(folder, "ours", search(1, 0.5) + search(2, 1.5))
-    return inputs([], [], tunings=(first, second), tuners={"v1": "Tune V1"})
+    return inputs(
+        [], [], tune=(first, second), options={"tuner": {"v1": TunerConfig("v1", "v1", "Tune V1")}}
+    )
 
 
 def test_what_a_search_came_to() -> None:
@@ -131,7 +134,7 @@ def test_what_was_probed_measured_and_served(tmp_path: Path) -> None:
          "inference_tuning_j": 25.0}
         for one in search()
     ]  # fmt: skip
-    measurements = load(inputs([], [], tunings=(written(tmp_path, "ours", rows),)))
+    measurements = load(inputs([], [], tune=(written(tmp_path, "ours", rows),)))
     [ours] = Tuners(measurements).tables[0].ours
     assert (ours["probed_epochs"], ours["energy_source"]) == (9, "measured")
     # Of four rows; 60 J of training.
@@ -157,21 +160,21 @@ def test_the_report(tmp_path: Path) -> None:
 
 def test_searches_that_found_nothing(tmp_path: Path) -> None:
     folder = written(tmp_path, "v1", [row(0, 0, 2, None, configuration="no JSON <b>")])
-    evaluate(inputs([], [], tunings=(folder,)), tmp_path / "report")
+    evaluate(inputs([], [], tune=(folder,)), tmp_path / "report")
     assert len((tmp_path / "report/tables/best_configurations.csv").read_text().splitlines()) == 1
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="nothing that was tuned"):
+    with pytest.raises(UserError, match="no results were given"):
         load(inputs([], []))
     with pytest.raises(TrimtabError, match="no rows"):
-        load(inputs([], [], tunings=(written(tmp_path, "none", []),)))
+        load(inputs([], [], tune=(written(tmp_path, "none", []),)))
     twice = written(tmp_path, "twice", [row(0, 0, 2, 0.5)] * 2)
     with pytest.raises(UserError, match=r"rung 1 / 1 / 0 / 0 is given twice"):
-        load(inputs([], [], tunings=(twice,)))
+        load(inputs([], [], tune=(twice,)))
     once = written(tmp_path, "once", [row(0, 0, 2, 0.5)])
     with pytest.raises(UserError, match=r"tuning .*once is given twice"):
-        load(inputs([], [], tunings=(once, once)))
+        load(inputs([], [], tune=(once, once)))
 
 
 def test_configurations_in_words() -> None:

@@ -1,6 +1,6 @@
 """A code base whose growth is told: one YAML in `conf/code_base/`."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -20,6 +20,7 @@ _SOURCE_CODE = (
 class CodeBase:
     """What is counted of a git repository."""
 
+    group: ClassVar[str] = "code_base"
     name: Name = about("Name of the code base: the stem of its file.")
     location: Text = about(
         "The repository's folder, with or without a work tree; `git clone --bare --filter=tree:0` "

@@ -1,6 +1,6 @@
 """What protects tasks, and what that costs by its makers and measurers: `conf/enclave/`."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic.dataclasses import dataclass
@@ -76,6 +76,7 @@ class ThreadLimit:
 class Enclave:
     """A way to protect tasks; a cost that is left out is none, or not known by any source."""
 
+    group: ClassVar[str] = "enclave"
     name: Name = about("Name of the way: the stem of its file.")
     description: str = about("What it is, for the report.", default="", report_only=True)
     work_factor: CostRange | None = about(

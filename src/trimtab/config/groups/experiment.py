@@ -18,7 +18,10 @@ from trimtab.config.fields import (
     about,
 )
 from trimtab.config.groups.protection.protect import Protect
+from trimtab.config.validate import keys_of
 
+# Keys that say how, not what is run.
+_OF_NO_STAGE = {"name", "title", "hardware", "fleets"}
 Platform = StrEnum("Platform", "SPARK SLURM")  # where cells can be run for real
 
 
@@ -56,6 +59,10 @@ class Schedule:
         if self.baseline and self.baseline not in self.policies:
             raise InvalidValueError("baseline", self.baseline, "one of the policies")
         return self
+
+    def __bool__(self) -> bool:
+        """Whether anything is scheduled."""
+        return bool(self.policies)
 
     @property
     def baseline_policy(self) -> str:
@@ -100,6 +107,10 @@ class Tune:
             raise InvalidValueError("objectives", [], "at least one name")
         return self
 
+    def __bool__(self) -> bool:
+        """Whether anything is tuned."""
+        return bool(self.tuners)
+
 
 @dataclass(config=CHECKED)
 class Experiment:
@@ -137,22 +148,11 @@ class Experiment:
 
     @model_validator(mode="after")
     def _has_something_to_run(self) -> Self:
-        if not (
-            self.targets
-            or self.schedule.policies
-            or self.tune.tuners
-            or self.growth
-            or self.characterizations
-            or self.protect.programs
-        ):
-            expected = (
-                "at least one target with its workloads, a schedule, something to tune, a"
-                " code base whose growth is told, a characterization, or a task program to protect"
-            )
+        stages = [key for key in keys_of(Experiment) if key not in _OF_NO_STAGE]
+        if not any(getattr(self, key) for key in stages):
+            expected = f"something to run, by one of the keys {', '.join(stages)}"
             raise InvalidValueError("targets", {}, expected)
-        on_hardware = (
-            self.targets, self.tune.tuners, self.characterizations, self.protect.programs
-        )  # fmt: skip
+        on_hardware = (self.targets, self.tune, self.characterizations, self.protect)
         if any(on_hardware) and not self.hardware:
             raise InvalidValueError("hardware", [], "at least one name")
         return self

@@ -18,17 +18,14 @@ _DEEP = {"CNN", "GRU", "LENET5", "LSTM"}
 class CharacterizationSection(ReportSection):
     """A section about characterized workloads."""
 
+    stage = "characterize"
     chapter: ClassVar[Chapter | None] = CHARACTERIZATION
-
-    @property
-    def applies(self) -> bool:
-        """Whether any workload was characterized."""
-        return not self.runs.empty
 
     @property
     def runs(self) -> pd.DataFrame:
         """All runs, with the columns of CHARACTERIZATION_RUNS."""
-        return self.measurements.characterized
+        found: pd.DataFrame = self.results
+        return found
 
     @cached_property
     def complete(self) -> pd.DataFrame:

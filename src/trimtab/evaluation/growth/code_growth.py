@@ -18,13 +18,9 @@ _PANEL = 320
 class CodeGrowth(ReportSection):
     """Lines of each code base by the year in which they came."""
 
+    stage = "growth"
     order = 900
     chapter = Chapter("growth", "Growth of code bases", "Growth")
-
-    @property
-    def applies(self) -> bool:
-        """Whether the lines of any code base were counted."""
-        return bool(self.measurements.growths)
 
     def make_tables(self) -> Iterator[Table]:
         """Yield a row for each code base."""
@@ -42,12 +38,12 @@ class CodeGrowth(ReportSection):
                 Column("older_pct", "Older than two years, %", 1),
                 Column("stayed_pct", "Of the lines of two years ago still there, %", 1),
             ),
-            rows=tuple(_row(frame) for frame in self.measurements.growths),
+            rows=tuple(_row(frame) for frame in self.results),
         )
 
     def make_figures(self) -> Iterator[Figure]:
         """Yield the lines by year, a panel for each code base."""
-        panels = [_panel(frame) for frame in self.measurements.growths]
+        panels = [_panel(frame) for frame in self.results]
         yield Figure(
             "code_growth",
             "Lines of code by the year in which they came",
@@ -58,11 +54,7 @@ class CodeGrowth(ReportSection):
 
     def metrics(self) -> dict[str, Any]:
         """Return the lines of each code base."""
-        return {"code_lines": {row["code_base"]: row["lines"] for row in map(_row, self._frames)}}
-
-    @property
-    def _frames(self) -> tuple[pd.DataFrame, ...]:
-        return self.measurements.growths
+        return {"code_lines": {row["code_base"]: row["lines"] for row in map(_row, self.results)}}
 
 
 def _row(frame: pd.DataFrame) -> Row:

@@ -14,13 +14,9 @@ _STATES = {"before": "Original", "alone": "Slim, each alone", "sharing": "Slim, 
 class Fleets(ReportSection):
     """The bytes of the layers of each fleet, a layer of several images once."""
 
+    stage = "fleet"
     order = 62
     chapter = IMAGES
-
-    @property
-    def applies(self) -> bool:
-        """Whether any fleet was made."""
-        return bool(self.measurements.fleets)
 
     def make_tables(self) -> Iterator[Table]:
         """A row for each image of a fleet, and one for all of them on one host."""
@@ -39,11 +35,7 @@ class Fleets(ReportSection):
                 ),
                 Column("pulled_reduction_pct", "less pulled, %", 1),
             ),
-            tuple(
-                row
-                for name, fleet in self.measurements.fleets.items()
-                for row in _rows(name, fleet)
-            ),
+            tuple(row for name, fleet in self.results.items() for row in _rows(name, fleet)),
         )
 
     def metrics(self) -> Mapping[str, Any]:

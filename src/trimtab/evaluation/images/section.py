@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
-from trimtab.evaluation.report.section import Chapter, ReportSection
+from trimtab.evaluation.report.section import Chapter, TargetSection
 
 IMAGES = Chapter("images", "Container images", "Images")
 
 
-class ImageSection(ReportSection):
+class ImageSection(TargetSection):
     """A section about targets that are images."""
 
     chapter = IMAGES

@@ -3,16 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from trimtab.config.groups.hardware import Probe
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.inputs.tunings import TunedCell
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
-from trimtab.records.images.fleet import Fleet
 from trimtab.records.manifest import Manifest
-from trimtab.records.tables import CHARACTERIZATION_RUNS, FILES, PROTECTED_RUNS
+from trimtab.records.tables import FILES
 from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCode
 from trimtab.records.verdict import Verdict
@@ -36,53 +35,20 @@ class WorkloadFacts:
 
 
 @dataclass(frozen=True)
-class TaskProgramFacts:
-    """What the configuration says of a task program for the report.
-
-    `published` is its name among the run times of SGX-OmpSs' authors, or empty; `macro` whether it
-    is a whole application; `size` and `block` are its own, beside which others are tried.
-    """
-
-    label: str
-    published: str = ""
-    macro: bool = False
-    size: int = 0
-    block: int = 0
-
-
-@dataclass(frozen=True)
 class EvaluationInputs:
-    """The folders and the facts that a report is made from.
+    """The files and the facts that a report is made from.
 
-    `profiles` are folders of the stage `profile`, one for each workload and hardware, `debloats` of
-    `debloat`, one for each target and hardware, and `schedules` of `schedule`, one for each
-    cluster, trace and policy; `deflators` and `traces` are the files beside them, `probes` what
-    `trimtab advanced probe` found. `tunings` are folders of `tune`, whose last names are tuner,
-    workload, hardware and objective; `tuners` are the tuners' labels, and `after` names for some of
-    them the tuner whose ground truth they began with. `growths` are lines.parquet of `growth`,
-    `fleets` fleet.json, in folders FLEET/HARDWARE, `characterizations` runs.parquet of
-    `characterize` and `protected` those of `protect`. `machine` and `date` say in words where and
-    when the runs were made; `title` is the experiment's, if it has one.
+    `files` are what each stage hands on, by the stage's name. `options` are what the configuration
+    says, by group and name. `machine` and `date` say in words where and when the runs were made;
+    `title` is the experiment's, if it has one.
     """
 
     experiment: str
     machine: str
     date: str
+    files: Mapping[str, Sequence[Path]]
     title: str = ""
-    profiles: tuple[Path, ...] = ()
-    debloats: tuple[Path, ...] = ()
-    schedules: tuple[Path, ...] = ()
-    tunings: tuple[Path, ...] = ()
-    growths: tuple[Path, ...] = ()
-    fleets: tuple[Path, ...] = ()
-    characterizations: tuple[Path, ...] = ()
-    protected: tuple[Path, ...] = ()
-    task_programs: Mapping[str, TaskProgramFacts] = field(default_factory=dict)
-    tuners: Mapping[str, str] = field(default_factory=dict)
-    after: Mapping[str, str] = field(default_factory=dict)
-    deflators: tuple[Path, ...] = ()
-    traces: tuple[Path, ...] = ()
-    probes: Mapping[str, Sequence[Probe]] = field(default_factory=dict)
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     workloads: Mapping[str, WorkloadFacts] = field(default_factory=dict)
 
     def facts(self, workload: str) -> WorkloadFacts:
@@ -151,23 +117,35 @@ class WorkloadProfile:
 
 @dataclass(frozen=True)
 class Measurements:
-    """Everything that was measured for an experiment."""
+    """Everything that was measured for an experiment.
+
+    `results` has for each stage that left files what `read` of its module in
+    `trimtab.evaluation.inputs.stages` made of them.
+    """
 
     inputs: EvaluationInputs
-    targets: tuple[DebloatedTarget, ...]
-    profiles: tuple[WorkloadProfile, ...]
-    schedules: Schedules = field(default_factory=Schedules)
-    tunings: tuple[TunedCell, ...] = ()
-    growths: tuple[pd.DataFrame, ...] = ()  # with the columns of LINES_BY_YEAR, by code base
-    fleets: Mapping[str, Fleet] = field(default_factory=dict)
-    # With the columns of CHARACTERIZATION_RUNS: all runs of all workloads.
-    characterized: pd.DataFrame = field(
-        default_factory=lambda: pd.DataFrame(columns=CHARACTERIZATION_RUNS.names)
-    )
-    # With the columns of PROTECTED_RUNS: all runs and simulations of all task programs.
-    protected: pd.DataFrame = field(
-        default_factory=lambda: pd.DataFrame(columns=PROTECTED_RUNS.names)
-    )
+    results: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def targets(self) -> tuple[DebloatedTarget, ...]:
+        """The debloated targets."""
+        return tuple(self.results.get("debloat", ()))
+
+    @property
+    def profiles(self) -> tuple[WorkloadProfile, ...]:
+        """The profiled workloads."""
+        return tuple(self.results.get("profile", ()))
+
+    @property
+    def schedules(self) -> Schedules:
+        """The schedules."""
+        found: Schedules = self.results.get("schedule", Schedules())
+        return found
+
+    @property
+    def tunings(self) -> tuple[TunedCell, ...]:
+        """The tuned cells."""
+        return tuple(self.results.get("tune", ()))
 
     @property
     def have_gpu_code(self) -> bool:

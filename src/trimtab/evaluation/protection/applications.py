@@ -35,7 +35,7 @@ class Macro(ProtectionSection):
         ours = [
             row_of(one)
             for one in found.itertuples()
-            if (facts := self.facts(str(one.task_program))).macro
+            if (facts := self.programs[str(one.task_program)]).macro
             and one.variant in ("sgx", "sgxo")
             and (one.size, one.block) == (facts.size, facts.block)
         ]

@@ -47,7 +47,7 @@ class Enclaves(ProtectionSection):
 
     def caveats(self) -> Iterator[tuple[str, str]]:
         """Yield what failed, and that enclaves of hardware are modelled."""
-        runs = self.measurements.protected
+        runs = self.runs
         for (enclave, error), failed in runs[~runs["complete"].astype(bool)].groupby(
             ["enclave", "error"]
         ):
@@ -57,14 +57,14 @@ class Enclaves(ProtectionSection):
 
     def metrics(self) -> Mapping[str, Any]:
         """Return how many runs there were, and how many failed."""
-        runs = self.measurements.protected
+        runs = self.runs
         here = runs["schedule_policy"] == "openmp"
         failed = ~runs["complete"].astype(bool)
         counts = {"runs": here.sum(), "simulations": (~here).sum(), "failed": failed.sum()}
         return {"protection": {name: int(count) for name, count in counts.items()}}
 
     def _rows(self) -> Iterator[Row]:
-        runs = self.measurements.protected
+        runs = self.runs
         inside = runs[runs["enclave"].notna()]
         is_here = inside["schedule_policy"] == "openmp"
         for here, how in ((True, RUN_HERE), (False, SIMULATED)):

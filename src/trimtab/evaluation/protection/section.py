@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from trimtab.evaluation.inputs.measurements import TaskProgramFacts
+from trimtab.config.groups.protection.task_program import TaskProgram
 from trimtab.evaluation.report.section import Chapter, ReportSection
 from trimtab.evaluation.report.tables import MEASURED, MODELLED, Column, Row, number
 
@@ -35,12 +35,14 @@ _SET_UP = (
 class ProtectionSection(ReportSection):
     """A section about task programs that were run and simulated in enclaves."""
 
+    stage = "protect"
     chapter: ClassVar[Chapter | None] = PROTECTION
 
     @property
-    def applies(self) -> bool:
-        """Whether any task program was protected."""
-        return not self.measurements.protected.empty
+    def runs(self) -> pd.DataFrame:
+        """All runs and simulations, with the columns of PROTECTED_RUNS."""
+        found: pd.DataFrame = self.results
+        return found
 
     @cached_property
     def set_ups(self) -> pd.DataFrame:
@@ -50,11 +52,11 @@ class ProtectionSection(ReportSection):
         energy_j, energy_source and source. `enclave` is "none" outside; `how` it came about is
         "run here" or "simulated".
         """
-        return medians(self.measurements.protected, self.measurements.inputs.task_programs)
+        return medians(self.runs, self.programs)
 
     def own(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return those of `rows` of a program's own size and block, and of no whole application."""
-        facts = {name: self.facts(name) for name in rows["task_program"].unique()}
+        facts = self.programs
         keep = [
             (size, block) == (facts[name].size, facts[name].block) and not facts[name].macro
             for name, size, block in zip(
@@ -63,21 +65,20 @@ class ProtectionSection(ReportSection):
         ]
         return rows[np.array(keep, np.bool_)]  # of no row, too, all columns stay
 
-    def facts(self, program: str) -> TaskProgramFacts:
-        """Return what is known of a program."""
-        known = self.measurements.inputs.task_programs
-        return known.get(program, TaskProgramFacts(program))
+    @property
+    def programs(self) -> Mapping[str, TaskProgram]:
+        """What the configuration says of programs, by name."""
+        return self.measurements.inputs.options["task_program"]
 
     @cached_property
     def published_names(self) -> dict[str, str]:
         """The labels of the programs by their name among the authors' run times."""
-        facts = self.measurements.inputs.task_programs.values()
-        return {it.published: it.label for it in facts if it.published}
+        return {it.published: it.label or it.name for it in self.programs.values() if it.published}
 
     @cached_property
     def first_policy(self) -> str:
         """The policy of simulations where one is shown only: the first that was asked for."""
-        policies = self.measurements.protected["schedule_policy"]
+        policies = self.runs["schedule_policy"]
         return next((name for name in policies if name != _OPENMP), _OPENMP)
 
     def of_one_policy(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -85,7 +86,7 @@ class ProtectionSection(ReportSection):
         return rows[rows["schedule_policy"].isin([_OPENMP, self.first_policy])]
 
 
-def medians(runs: pd.DataFrame, facts: Mapping[str, TaskProgramFacts]) -> pd.DataFrame:
+def medians(runs: pd.DataFrame, facts: Mapping[str, TaskProgram]) -> pd.DataFrame:
     """Return a row for each set-up of `runs`, which has the columns of PROTECTED_RUNS."""
     complete = runs[runs["complete"].astype(bool)]
     how = complete["schedule_policy"].map(lambda name: RUN_HERE if name == _OPENMP else SIMULATED)
@@ -103,7 +104,7 @@ def medians(runs: pd.DataFrame, facts: Mapping[str, TaskProgramFacts]) -> pd.Dat
         energy_source=("energy_source", _worst),
         source=("source", "first"),
     ).reset_index()
-    names = [facts[name].label if name in facts else name for name in found["task_program"]]
+    names = [facts[name].label or name for name in found["task_program"]]
     return found.assign(name=names)
 
 

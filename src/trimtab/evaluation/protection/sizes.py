@@ -46,7 +46,7 @@ class GraphSizes(ProtectionSection):
             row_of(one)
             for one in found.itertuples()
             if one.workers == 1
-            and not (facts := self.facts(str(one.task_program))).macro
+            and not (facts := self.programs[str(one.task_program)]).macro
             and getattr(one, same) == getattr(facts, same)
         ]
         theirs = [{**row, "how": AUTHORS} for row in authors_rows(self.published_names, swept)]

@@ -3,7 +3,6 @@
 A section is a class in any module of `trimtab.evaluation`; it is in the report because it exists.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,13 +39,14 @@ TUNING = Chapter("tuning", "Tuning", "Tuning")
 SCHEDULES = Chapter("schedules", "Schedules", "Schedules")
 
 
-class ReportSection(ABC):
-    """A part of the report that is made from the measurements alone.
+class ReportSection:
+    """A part of the report that is made from the measurements alone, about those of one `stage`.
 
     Sections stand in the order of their `order`; those of one `chapter` stand together, where the
     first of them does. A section without a chapter says something elsewhere on the page.
     """
 
+    stage: ClassVar[str]
     order: ClassVar[int]
     chapter: ClassVar[Chapter | None] = None
 
@@ -55,9 +55,14 @@ class ReportSection(ABC):
         self.measurements = measurements
 
     @property
-    @abstractmethod
     def applies(self) -> bool:
         """Whether the experiment has anything that the section is about."""
+        return self.stage in self.measurements.results
+
+    @property
+    def results(self) -> Any:
+        """What was read of the stage's files, where it applies."""
+        return self.measurements.results[self.stage]
 
     def make_tables(self) -> Iterable[Table]:
         """Yield the tables, whole, as they are written to files."""
@@ -109,10 +114,7 @@ class ReportSection(ABC):
 class TargetSection(ReportSection):
     """A section about debloated targets and their workloads."""
 
-    @property
-    def applies(self) -> bool:
-        """Whether any target was debloated."""
-        return bool(self.measurements.targets)
+    stage = "debloat"
 
 
 def find_sections() -> list[type[ReportSection]]:

@@ -88,12 +88,8 @@ def format_sources(sources: Iterable[str]) -> str:
 class ScheduleSection(ReportSection):
     """A section about the cells of clusters, traces and policies."""
 
+    stage = "schedule"
     chapter: ClassVar[Chapter | None] = SCHEDULES
-
-    @property
-    def applies(self) -> bool:
-        """Whether any cell was simulated."""
-        return bool(self.schedules.cells)
 
     @property
     def schedules(self) -> Schedules:

@@ -21,12 +21,8 @@ WHO = (
 class TuningSection(ReportSection):
     """A section about tuned cells."""
 
+    stage = "tune"
     chapter: ClassVar[Chapter | None] = TUNING
-
-    @property
-    def applies(self) -> bool:
-        """Whether anything was tuned."""
-        return bool(self.measurements.tunings)
 
     @cached_property
     def settings(self) -> tuple[TunedSetting, ...]:

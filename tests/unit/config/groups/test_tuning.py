@@ -164,9 +164,9 @@ def test_editing_what_is_tuned_profiles_and_debloats_nothing_again() -> None:
             lambda one: VerifyStage("a", [one], root.hardware, root.verify),
         ):
             assert dump(stage(after)) == dump(stage(before))
-        told = EvaluateStage(root.experiment, [after], [], [], [], [])
-        assert dump(told) != dump(EvaluateStage(root.experiment, [before], [], [], [], []))
-        assert load(dump(told), EvaluateStage).workloads == [after]
+        told = EvaluateStage(root.experiment, {"workload": [after]})
+        assert dump(told) != dump(EvaluateStage(root.experiment, {"workload": [before]}))
+        assert load(dump(told), EvaluateStage).options == {"workload": [after]}
 
 
 def test_an_objective_of_tuning_searches_for_no_schedule_again() -> None:

@@ -69,7 +69,7 @@ def several() -> list[dict[str, Any]]:
 
 
 def of(rows: list[dict[str, Any]]) -> Measurements:
-    return Measurements(inputs([], []), (), (), characterized=table(rows))
+    return Measurements(inputs([], []), {"characterize": table(rows)})
 
 
 def written(rows: list[dict[str, Any]], path: Path) -> Path:
@@ -89,7 +89,7 @@ def _few_forests() -> Iterator[None]:
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     runs = written(several(), folder / "runs.parquet")
-    evaluate(inputs([], [], characterizations=(runs,)), folder / "report")
+    evaluate(inputs([], [], characterize=(runs,)), folder / "report")
     return folder / "report"
 
 
@@ -250,7 +250,7 @@ HOSTILE = {
 @pytest.mark.parametrize("rows", HOSTILE.values(), ids=HOSTILE)
 def test_a_report_of_little_or_of_nonsense(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     runs = written(rows, tmp_path / "runs.parquet")
-    measurements = load(inputs([], [], characterizations=(runs,)))
+    measurements = load(inputs([], [], characterize=(runs,)))
     sections = [kind(measurements) for kind in find_sections() if kind.chapter is CHARACTERIZATION]
     for section in sections:
         if section.applies:
@@ -282,22 +282,22 @@ def test_values_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
         CHARACTERIZATION_RUNS.names, CHARACTERIZATION_RUNS.types, strict=True)]  # fmt: skip
     pq.write_table(pa.table(columns, schema=CHARACTERIZATION_RUNS), tmp_path / "runs.parquet")
     with pytest.raises(TrimtabError, match="train_s: holds what is no number"):
-        load(inputs([], [], characterizations=(tmp_path / "runs.parquet",)))
+        load(inputs([], [], characterize=(tmp_path / "runs.parquet",)))
 
 
 def test_runs_that_are_given_twice(tmp_path: Path) -> None:
     runs = written(several(), tmp_path / "runs.parquet")
     with pytest.raises(UserError, match="run of wine_DT / "):
-        load(inputs([], [], characterizations=(runs, runs)))
+        load(inputs([], [], characterize=(runs, runs)))
 
 
 def test_a_workload_on_two_engines_is_two(tmp_path: Path) -> None:
     cores = run({"executors": 2}) | {"engine": "local[1]"}  # a parameter, not another engine
     here = written([run({}), cores], tmp_path / "here.parquet")
     there = written([run({}) | {"engine": "spark://127.0.0.1:7077"}], tmp_path / "there.parquet")
-    runs = load(inputs([], [], characterizations=(here, there))).characterized
+    runs = load(inputs([], [], characterize=(here, there))).results["characterize"]
     assert list(runs["workload"]) == [
         *["wine_DT on local"] * 2, "wine_DT on spark://127.0.0.1:7077"
     ]  # fmt: skip
-    alone = load(inputs([], [], characterizations=(here,))).characterized
+    alone = load(inputs([], [], characterize=(here,))).results["characterize"]
     assert set(alone["workload"]) == {"wine_DT"}

@@ -52,7 +52,7 @@ def target() -> DebloatedTarget:
 
 
 def section() -> FilesByGroup:
-    return FilesByGroup(Measurements(files.inputs([], []), (target(),), ()))
+    return FilesByGroup(Measurements(files.inputs([], []), {"debloat": (target(),)}))
 
 
 def test_what_becomes_of_each_file() -> None:
@@ -116,7 +116,7 @@ def test_the_parts_add_up(given: list[tuple[int, bool, str, float]]) -> None:
     found = fates(made)
     parts = found[["went_bytes", "inside_bytes", "after_bytes"]]
     assert (parts.sum(axis=1) == found["before_bytes"]).all() and (parts >= 0).all().all()
-    shown = FilesByGroup(Measurements(files.inputs([], []), (made,), ())).tables
+    shown = FilesByGroup(Measurements(files.inputs([], []), {"debloat": (made,)})).tables
     for table in shown[1:3]:
         for key in ("files", "files_left", "before_mb", "after_mb"):
             assert sum(float(row[key] or 0) for row in table.rows) == pytest.approx(

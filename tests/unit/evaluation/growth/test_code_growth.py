@@ -35,7 +35,7 @@ def grown(tmp_path: Path) -> GitRepository:
 
 
 def test_a_row_says_what_git_says(grown: GitRepository, tmp_path: Path) -> None:
-    section = CodeGrowth(load(inputs([], [], growths=(counted(grown, "it", tmp_path),))))
+    section = CodeGrowth(load(inputs([], [], growth=(counted(grown, "it", tmp_path),))))
     assert section.applies
     [table] = section.tables
     [row] = table.rows
@@ -50,7 +50,7 @@ def test_a_row_says_what_git_says(grown: GitRepository, tmp_path: Path) -> None:
 
 
 def test_the_figure_stacks_the_lines_of_each_sample(grown: GitRepository, tmp_path: Path) -> None:
-    section = CodeGrowth(load(inputs([], [], growths=(counted(grown, "it", tmp_path),))))
+    section = CodeGrowth(load(inputs([], [], growth=(counted(grown, "it", tmp_path),))))
     [figure] = section.figures
     values = figure.spec["data"]["values"]
     at_end = {one["year"]: one["thousand_lines"] for one in values[-3:]}
@@ -62,7 +62,7 @@ def test_the_figure_stacks_the_lines_of_each_sample(grown: GitRepository, tmp_pa
 def test_a_code_base_without_a_past(tmp_path: Path) -> None:
     repository = GitRepository(tmp_path / "young")
     repository.commit(BEGIN, {"notes.txt": "no code\n"})
-    section = CodeGrowth(load(inputs([], [], growths=(counted(repository, "young", tmp_path),))))
+    section = CodeGrowth(load(inputs([], [], growth=(counted(repository, "young", tmp_path),))))
     [row] = section.tables[0].rows
     assert row["lines"] == 0
     assert row["lines_a_year"] is row["older_pct"] is row["stayed_pct"] is None
@@ -72,7 +72,7 @@ def test_the_report_has_the_chapter(grown: GitRepository, tmp_path: Path) -> Non
     young = GitRepository(tmp_path / "young")
     young.commit(BEGIN, {"a.py": numbered(1, 2)})
     lines = [counted(grown, "it", tmp_path), counted(young, "young", tmp_path)]
-    evaluate(inputs([], [], growths=tuple(lines)), tmp_path / "report")
+    evaluate(inputs([], [], growth=tuple(lines)), tmp_path / "report")
     page = (tmp_path / "report/report.html").read_text()
     assert "Growth of code bases" in page
     [_, *rows] = (tmp_path / "report/tables/code_growth.csv").read_text().splitlines()
@@ -84,4 +84,4 @@ def test_the_report_has_the_chapter(grown: GitRepository, tmp_path: Path) -> Non
 def test_a_code_base_that_is_given_twice(grown: GitRepository, tmp_path: Path) -> None:
     lines = counted(grown, "it", tmp_path)
     with pytest.raises(UserError, match="code base"):
-        load(inputs([], [], growths=(lines, lines)))
+        load(inputs([], [], growth=(lines, lines)))

@@ -28,7 +28,7 @@ def test_each_image_and_all_of_them(tmp_path: Path, machines: int) -> None:
     places = [tmp_path / f"fleet/services/machine_{it}/fleet.json" for it in range(machines)]
     for place in places:
         fleet.write(place)
-    section = Fleets(load(replace(inputs, fleets=tuple(places))))
+    section = Fleets(load(replace(inputs, files={**inputs.files, "fleet": places})))
     rows = section.tables[0].rows
     assert [row["image"] for row in rows] == ["a", "b", "all on one host"] * machines
     assert len({row["name"] for row in rows}) == machines

@@ -7,7 +7,8 @@ import pytest
 import schedule_files as schedules
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.evaluation.inputs.read import load, read_cells
+from trimtab.evaluation.inputs.read import load
+from trimtab.evaluation.inputs.stages.schedule import read_cells
 
 FILES = ("summary.json", "jobs.parquet", "allocations.parquet", "nodes.parquet", "load.parquet")
 
@@ -26,7 +27,7 @@ def test_an_experiment_of_schedules_alone_is_read(tmp_path: Path) -> None:
 
 def test_the_baseline_stands_first_wherever_it_was_given(tmp_path: Path) -> None:
     folders = schedules.write_dias(tmp_path)
-    found = load(files.inputs([], [], schedules=tuple(reversed(folders)))).schedules
+    found = load(files.inputs([], [], schedule=tuple(reversed(folders)))).schedules
     assert [cell.label for cell in found.settings[0].cells] == ["P", "DA(0,20)", "NP"]
     assert found.settings[0].baseline is found.settings[0].cells[0]
 
@@ -34,7 +35,7 @@ def test_the_baseline_stands_first_wherever_it_was_given(tmp_path: Path) -> None
 def test_two_clusters_are_told_apart_by_their_labels(tmp_path: Path) -> None:
     folders = schedules.write_dias(tmp_path / "a")
     folders += schedules.write_dias(tmp_path / "b", cluster="other")
-    found = load(files.inputs([], [], schedules=tuple(folders))).schedules
+    found = load(files.inputs([], [], schedule=tuple(folders))).schedules
     assert [setting.label for setting in found.settings] == [
         "reference on cluster",
         "reference on other",
@@ -85,7 +86,7 @@ def test_a_real_run_without_its_jobs_is_refused(tmp_path: Path) -> None:
 
 
 def test_neither_a_target_nor_a_schedule_is_refused() -> None:
-    with pytest.raises(UserError, match="no debloated target, no schedule, nothing that was tuned"):
+    with pytest.raises(UserError, match="no results were given"):
         load(files.inputs([], []))
 
 

@@ -41,7 +41,7 @@ def test_the_total_adds_up_all_libraries(measurements: Measurements) -> None:
 def test_the_whole_environment_and_what_no_run_loaded(tmp_path: Path) -> None:
     inputs = files.write_experiment(tmp_path)
     assert not WholeEnvironment(load(inputs)).applies  # it was not built
-    (folder,) = inputs.debloats
+    folder = inputs.files["debloat"][0].parent
     BuiltEnvironment(
         target="t", before_bytes=100_000_000, after_bytes=80_000_000, shared_bytes=30_000_000,
         linked={},

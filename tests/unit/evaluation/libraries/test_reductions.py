@@ -80,5 +80,7 @@ def test_only_the_medians_that_the_paper_states_are_marked(tmp_path: Path) -> No
 @pytest.mark.parametrize("rows", [[files.library("only.so", (10, 10), (0, 0), (0, 0), "no code")]])
 def test_an_experiment_with_nothing_to_show_still_draws(rows: list[dict[str, Any]]) -> None:
     target = files.target_of(rows)
-    for figure in LibraryReductions(Measurements(files.inputs([], []), (target,), ())).figures:
+    for figure in LibraryReductions(
+        Measurements(files.inputs([], []), {"debloat": (target,)})
+    ).figures:
         assert "<svg" in figure.svg

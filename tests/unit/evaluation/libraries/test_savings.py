@@ -47,5 +47,5 @@ def test_the_figure_is_drawn(tmp_path: Path) -> None:
 
 def test_an_experiment_with_nothing_to_show_still_draws() -> None:
     only = files.library("only.so", (10, 10), (0, 0), (0, 0), "no code")
-    measurements = Measurements(files.inputs([], []), (files.target_of([only]),), ())
+    measurements = Measurements(files.inputs([], []), {"debloat": (files.target_of([only]),)})
     assert "<svg" in Savings(measurements).figures[0].svg

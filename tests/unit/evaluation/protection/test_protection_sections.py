@@ -12,9 +12,10 @@ import pandas as pd
 import pytest
 from experiment_files import inputs
 
+from trimtab.config.groups.protection.task_program import TaskProgram
 from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.evaluate import evaluate
-from trimtab.evaluation.inputs.measurements import EvaluationInputs, Measurements, TaskProgramFacts
+from trimtab.evaluation.inputs.measurements import EvaluationInputs, Measurements
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.protection.applications import Macro
 from trimtab.evaluation.protection.enclaves import Enclaves
@@ -35,8 +36,8 @@ TABLES = {
 }
 OF_VARIANT = {"original": 1.0, "ompss": 1.0, "sgx": 3.0, "sgxo": 3.0, "esgx": 5.0, "esgxo": 5.0}
 FACTS = {
-    "mm": TaskProgramFacts("Matrix multiplication", "matmul", False, 1024, 64),
-    "net": TaskProgramFacts("LeNet", "", True, 8, 1),
+    "mm": TaskProgram("mm", "matmul", 1024, 64, label="Matrix multiplication", published="matmul"),
+    "net": TaskProgram("net", "network", 8, 1, label="LeNet", macro=True),
 }
 
 
@@ -95,7 +96,7 @@ def written(folder: Path, rows: Iterable[dict[str, Any]]) -> EvaluationInputs:
     whole = dict.fromkeys(("tasks", "enclave_calls", "enclave_bytes"), "Int64")
     frame = pd.DataFrame(rows, columns=PROTECTED_RUNS.names).astype(whole)
     write_table(path, PROTECTED_RUNS, frame)
-    return inputs([], [], protected=(path,), task_programs=FACTS)
+    return inputs([], [], protect=(path,), options={"task_program": FACTS})
 
 
 @pytest.fixture(scope="module")

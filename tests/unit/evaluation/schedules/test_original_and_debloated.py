@@ -8,8 +8,8 @@ import schedule_files
 from schedule_files import STAYS_OF, allocation, write_cell, write_trace
 
 from trimtab.evaluation.inputs.measurements import Measurements
-from trimtab.evaluation.inputs.read import read_cells
 from trimtab.evaluation.inputs.schedules import Schedules
+from trimtab.evaluation.inputs.stages.schedule import read_cells
 from trimtab.evaluation.report.key_figures import KeyFigure
 from trimtab.evaluation.schedules.original_and_debloated import OriginalAndDebloated
 from trimtab.records.trace_facts import ClassFacts, MeasuredWorkload, ServiceSource, TraceFacts
@@ -47,7 +47,7 @@ def cards(folder: Path, *traces: TraceFacts) -> list[tuple[str, KeyFigure]]:
     ]
     schedules = Schedules(read_cells(cells), traces=traces)
     inputs = files.inputs([], [])
-    section = OriginalAndDebloated(Measurements(inputs, (), (), schedules))
+    section = OriginalAndDebloated(Measurements(inputs, {"schedule": schedules}))
     return list(section.key_figures())
 
 
@@ -77,6 +77,6 @@ def test_other_workloads_are_not_compared(tmp_path: Path, workload: str) -> None
 
 
 def test_traces_that_nobody_measured_have_no_card(tmp_path: Path) -> None:
-    schedules = schedule_files.write_everything(tmp_path)
-    assert schedules.traces
-    assert cards(tmp_path / "own", *map(TraceFacts.read, schedules.traces)) == []
+    paths = schedule_files.write_everything(tmp_path).files["schedule"]
+    traces = [TraceFacts.read(path) for path in paths if path.name == "trace.json"]
+    assert traces and cards(tmp_path / "own", *traces) == []

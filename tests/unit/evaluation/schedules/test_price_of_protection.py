@@ -43,15 +43,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Cells of three policies, the second of which has no secure class."""
     folder = tmp_path_factory.mktemp("protected")
     inputs = schedule_files.write_everything(folder)
-    for cell in (inputs.schedules[0], inputs.schedules[2]):
-        protect(cell)
+    for number in (0, 2):
+        protect(inputs.files["schedule"][number].parent)
     evaluate(inputs, folder / "out")
     return folder
 
 
 @pytest.fixture(scope="module")
 def found(folder: Path) -> Schedules:
-    return load(schedule_files.inputs([], [], schedules=cells(folder))).schedules
+    return load(schedule_files.inputs([], [], schedule=cells(folder))).schedules
 
 
 def cells(folder: Path) -> tuple[Path, ...]:
@@ -135,7 +135,5 @@ def test_metrics_have_the_price(folder: Path, found: Schedules) -> None:
 
 
 def test_without_secure_classes_there_is_no_such_section(tmp_path: Path) -> None:
-    plain = load(
-        schedule_files.inputs([], [], schedules=tuple(schedule_files.write_dias(tmp_path)))
-    )
+    plain = load(schedule_files.inputs([], [], schedule=tuple(schedule_files.write_dias(tmp_path))))
     assert not section(plain.schedules).applies

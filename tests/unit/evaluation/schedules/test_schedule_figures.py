@@ -43,9 +43,9 @@ def figures(found: Schedules) -> dict[str, Figure]:
     return {figure.name: figure for figure in schedule_files.schedule_figures(found)}
 
 
-def of(*folders: Path, **changes: Any) -> Schedules:
-    """The schedules of these cells alone."""
-    return load(files.inputs([], [], schedules=folders, **changes)).schedules
+def of(*paths: Path) -> Schedules:
+    """The schedules of these cells and traces alone."""
+    return load(files.inputs([], [], schedule=paths)).schedules
 
 
 def names_of(schedules: Schedules) -> set[str]:
@@ -172,7 +172,7 @@ def test_arrivals_are_summed_into_fewer_bins(tmp_path: Path) -> None:
         tmp_path, arrivals=ArrivalCounts(2.0, {"low": counts, "high": [1]})
     )
     folder = schedule_files.write_dias(tmp_path)[0]
-    (trace,) = of(folder, traces=(path,)).traces
+    (trace,) = of(folder, path).traces
     values = arrival_values(trace)
     assert sum(v["jobs"] for v in values) == sum(counts) + 1
     second = next(v for v in values if v["job_class"] == "low" and v["time_s"] == 6)
@@ -209,7 +209,7 @@ def test_one_trace_on_two_clusters_has_two_panels(tmp_path: Path) -> None:
     traces = tuple(
         schedule_files.write_trace(tmp_path / name, cluster=name) for name in ("small", "large")
     )
-    drawn = schedule_files.schedule_figures(of(*folders, traces=traces))
+    drawn = schedule_files.schedule_figures(of(*folders, *traces))
     figures = {figure.name: figure for figure in drawn}
     for name in ("arrivals", "accuracy_loss"):
         titles = [panel["title"] for panel in figures[name].spec["vconcat"]]
@@ -219,7 +219,7 @@ def test_one_trace_on_two_clusters_has_two_panels(tmp_path: Path) -> None:
 def test_a_trace_without_arrivals_or_losses_has_no_figures(tmp_path: Path) -> None:
     path = schedule_files.write_trace(tmp_path, arrivals=ArrivalCounts(1.0, {}), classes={}, jobs=0)
     folder = schedule_files.write_dias(tmp_path)[0]
-    names = names_of(of(folder, traces=(path,)))
+    names = names_of(of(folder, path))
     assert not names & {"arrivals", "accuracy_loss"}
 
 

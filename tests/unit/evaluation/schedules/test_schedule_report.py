@@ -26,8 +26,9 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("both")
-    cells = tuple(schedule_files.write_dias(folder))
-    inputs = replace(files.write_experiment(folder), schedules=cells)
+    inputs = files.write_experiment(folder)
+    cells = [path / "summary.json" for path in schedule_files.write_dias(folder)]
+    inputs = replace(inputs, files={**inputs.files, "schedule": cells})
     return evaluate(inputs, folder / "out").parent
 
 
@@ -114,7 +115,7 @@ def test_a_formula_that_is_not_possible_says_why(tmp_path: Path) -> None:
     reason = "a sprint budget needs simulation."
     schedule_files.write_formula(folders[2], classes={}, not_possible_because=reason)
     schedule_files.write_real(folders[2], scale=0.1, sprint="by cores")
-    report = evaluate(files.inputs([], [], schedules=tuple(folders)), tmp_path / "out")
+    report = evaluate(files.inputs([], [], schedule=tuple(folders)), tmp_path / "out")
     text = Page(report.read_text()).text
     assert "reference, DA(0,20): no formula: a sprint budget needs simulation." in text
     assert "scaled by 0.1" in text
@@ -125,8 +126,10 @@ def test_rows_left_out_of_a_recorded_trace_are_told(tmp_path: Path) -> None:
     inputs = files.inputs(
         [],
         [],
-        schedules=tuple(schedule_files.write_dias(tmp_path)),
-        traces=(schedule_files.write_trace(tmp_path, skipped={"no run time": 1200}),),
+        schedule=[
+            *schedule_files.write_dias(tmp_path),
+            schedule_files.write_trace(tmp_path, skipped={"no run time": 1200}),
+        ],
     )
     text = Page(evaluate(inputs, tmp_path / "out").read_text()).text
     assert "reference: 1,200 rows of the recorded trace were left out: no run time." in text
@@ -134,7 +137,7 @@ def test_rows_left_out_of_a_recorded_trace_are_told(tmp_path: Path) -> None:
 
 def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
     folders = schedule_files.write_dias(tmp_path, cluster=HOSTILE, trace=HOSTILE)
-    inputs = files.inputs([], [], schedules=tuple(folders), experiment=HOSTILE)
+    inputs = files.inputs([], [], schedule=tuple(folders), experiment=HOSTILE)
     text = evaluate(inputs, tmp_path / "out").read_text()
     page = Page(text)
     assert page.scripts == 4

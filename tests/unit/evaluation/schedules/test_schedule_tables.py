@@ -86,7 +86,7 @@ def test_a_class_that_the_baseline_lacks_has_no_difference(tmp_path: Path) -> No
     summary = read_json(path)
     del summary["classes"]["high"]
     write_json(path, summary)
-    found = load(files.inputs([], [], schedules=tuple(folders))).schedules
+    found = load(files.inputs([], [], schedule=tuple(folders))).schedules
     (row,) = ours(schedule_files.schedule_table(found, "schedule"), policy="np", job_class="high")
     check(row, {"response_mean_difference_pct": None, "response_mean_s": 9.0})
 
@@ -123,7 +123,7 @@ def test_an_unknown_idle_energy_is_not_taken_for_nothing(tmp_path: Path) -> None
     summary = read_json(folders[1] / "summary.json")
     summary["all"]["idle_energy_j"] = None
     write_json(folders[1] / "summary.json", summary)
-    found = load(files.inputs([], [], schedules=tuple(folders))).schedules
+    found = load(files.inputs([], [], schedule=tuple(folders))).schedules
     (row,) = ours(schedule_files.schedule_table(found, "cluster_energy"), policy="np")
     check(row, {"total_energy_j": None, "total_energy_difference_pct": None})
 
@@ -167,7 +167,7 @@ def test_cells_answered_in_one_way_are_not_in_the_agreement(found: Schedules) ->
 def test_a_formula_without_a_real_run_is_compared_with_the_simulation(tmp_path: Path) -> None:
     folders = schedule_files.write_dias(tmp_path)
     schedule_files.write_formula(folders[2])
-    found = load(files.inputs([], [], schedules=tuple(folders))).schedules
+    found = load(files.inputs([], [], schedule=tuple(folders))).schedules
     (row,) = ours(
         schedule_files.schedule_table(found, "agreement"),
         policy="da_0_20",

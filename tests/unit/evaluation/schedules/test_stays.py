@@ -17,7 +17,7 @@ from trimtab.evaluation.clusters.gantt import (
     lanes,
     layout,
 )
-from trimtab.evaluation.inputs.read import read_cells
+from trimtab.evaluation.inputs.stages.schedule import read_cells
 
 STAY = st.tuples(
     st.integers(0, 5), st.integers(0, 20), st.integers(1, 9), st.sampled_from([0, 500, 1000, 2500])

@@ -24,7 +24,7 @@ def section(folder: Path, told: list[tuple[Any, ...]], alone: list[tuple[Any, ..
     for name, rows in (("inference", told), ("inference_alone", alone)):
         frame = pd.DataFrame(rows, columns=INFERENCE.names)
         write_table(path / f"{name}.parquet", INFERENCE, frame)
-    return InferenceError(load(inputs([], [], tunings=(path,))))
+    return InferenceError(load(inputs([], [], tune=(path,))))
 
 
 def test_errors_are_over_what_it_takes_alone(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def trial(number: int, part: str, batch: int, *faults: float) -> dict[str, Any]:
 
 
 def parts(folder: Path, *trials: dict[str, Any]) -> Parts:
-    return Parts(load(inputs([], [], tunings=(written(folder, "grid", list(trials)),))))
+    return Parts(load(inputs([], [], tune=(written(folder, "grid", list(trials)),))))
 
 
 def test_inference_against_the_forward_phase(tmp_path: Path) -> None:

@@ -24,10 +24,10 @@ def of(folder: Path, *cells: tuple[str, dict[str, Any]]) -> SharedCores:
     tunings = []
     for number, (tuner, one) in enumerate(cells):
         path = written(folder / str(number), tuner, [one])
-        tunings.append(replace(load(inputs([], [], tunings=(path,))).tunings[0],
+        tunings.append(replace(load(inputs([], [], tune=(path,))).tunings[0],
                                workload=f"condition_{number}"))  # fmt: skip
-    whole = load(inputs([], [], tunings=(written(folder / "any", "v1", [row(0, 0, 2, 0.9)]),)))
-    measurements: Measurements = replace(whole, tunings=tuple(tunings))
+    whole = load(inputs([], [], tune=(written(folder / "any", "v1", [row(0, 0, 2, 0.9)]),)))
+    measurements: Measurements = replace(whole, results={"tune": tunings})
     return SharedCores(measurements)
 
 

@@ -15,7 +15,7 @@ from trimtab.evaluation.tuning.grid_price import GridPrice, prices
 
 
 def cost_of(folder: Path, rows: list[dict[str, Any]]) -> GridPrice:
-    return GridPrice(load(inputs([], [], tunings=(written(folder, "grid", rows),))))
+    return GridPrice(load(inputs([], [], tune=(written(folder, "grid", rows),))))
 
 
 def grid(*cores: int) -> list[dict[str, Any]]:
@@ -47,7 +47,7 @@ def test_what_is_no_grid_has_no_cost(tmp_path: Path) -> None:
     twice = [{**one, "trial": one["trial"] + 50} for one in grid(1)]
     assert not cost_of(tmp_path / "twice", grid(1) + twice).applies
     sweep = recorded(tmp_path, "grid_search.lenet5_sweep.accuracy")  # of one parameter, and cores
-    assert not GridPrice(load(inputs([], [], tunings=sweep))).applies
+    assert not GridPrice(load(inputs([], [], tune=sweep))).applies
 
 
 def test_failures_are_not_counted(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from experiment_files import inputs
 from recorded_tuning import recorded
 from test_tuned_report import row, written
 
+from trimtab.config.groups.tuner import TunerConfig
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.tunings import SeedSearch, TunedCell
@@ -34,7 +35,7 @@ EDGE = tuple(
 
 
 def measured(folder: Path, *names: str) -> Measurements:
-    return load(inputs([], [], tunings=recorded(folder, *names)))
+    return load(inputs([], [], tune=recorded(folder, *names)))
 
 
 def values_of(figure: Any) -> str:
@@ -84,7 +85,7 @@ def test_effects_by_hand(tmp_path: Path) -> None:
         # Of another budget, and of another search: nothing is compared across them.
         {**trial(3, 64, 1, 1.0), "epochs": 9}, trial(0, 64, 2, 1.0, seed=2),
     ]  # fmt: skip
-    [table] = ParameterEffects(load(inputs([], [], tunings=(written(tmp_path, "g", rows),)))).tables
+    [table] = ParameterEffects(load(inputs([], [], tune=(written(tmp_path, "g", rows),)))).tables
     found = [
         (r["parameter"], r["value"], r["beside"], r["training_change_pct"]) for r in table.ours
     ]
@@ -94,7 +95,7 @@ def test_effects_by_hand(tmp_path: Path) -> None:
     ]
     # Where no two trials differ in one thing alone, there is nothing to say.
     one = written(tmp_path / "other", "g", rows[:1])
-    assert not ParameterEffects(load(inputs([], [], tunings=(one,)))).applies
+    assert not ParameterEffects(load(inputs([], [], tune=(one,)))).applies
 
 
 def test_inference_that_was_measured(tmp_path: Path) -> None:
@@ -160,7 +161,7 @@ def cell_of(known: list[int], durations: list[float]) -> list[dict[str, Any]]:
 def test_a_fifth_of_the_jobs_is_unseen(tmp_path: Path) -> None:
     base = written(tmp_path, "v1", [row(0, 0, 2, 0.9, ended_s=10.0)])
     ours = written(tmp_path, "ours", cell_of([0, 1], [10.0, 5.0]))
-    [table] = MultiTenant(load(inputs([], [], tunings=(base, ours)))).tables
+    [table] = MultiTenant(load(inputs([], [], tune=(base, ours)))).tables
     first, second = table.ours[:2]
     assert (first["unseen"], second["unseen"]) == ("makes no difference", "20%")
     # At a load of a half: M/D/1, and a fifth of 10 s and the rest of 5 s.
@@ -175,7 +176,12 @@ def test_a_fifth_of_the_jobs_is_unseen(tmp_path: Path) -> None:
     # A tuner that began with the ground truth of another one is the same one, met again.
     again = written(tmp_path, "again", cell_of([1], [5.0]))
     new = written(tmp_path / "alone", "ours", cell_of([0], [10.0]))
-    cells = inputs([], [], tunings=(base, new, again), after={"again": "ours"})
+    cells = inputs(
+        [],
+        [],
+        tune=(base, new, again),
+        options={"tuner": {"again": TunerConfig("again", "v1", after="ours")}},
+    )
     [table] = MultiTenant(load(cells)).tables
     both = [one for one in table.ours if one["load"] == first["load"]]
     assert [one["name"] for one in both] == ["v1", "ours"]
@@ -185,7 +191,7 @@ def test_a_fifth_of_the_jobs_is_unseen(tmp_path: Path) -> None:
     assert [one["unseen"] for one in table.ours[:3]] == ["makes no difference"] * 2 + ["20%"]
     # Without a search that met a known workload all jobs are taken as new, which is said.
     new = written(tmp_path / "new", "ours", cell_of([0, 0], [10.0, 5.0]))
-    [table] = MultiTenant(load(inputs([], [], tunings=(base, new)))).tables
+    [table] = MultiTenant(load(inputs([], [], tune=(base, new)))).tables
     assert str(table.ours[1]["unseen"]).startswith("all: no search met")
 
 

@@ -1,6 +1,6 @@
 """What learning workloads are characterized over: one YAML in `conf/characterization/`."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
@@ -67,6 +67,7 @@ class PriceModel:
 class Characterization:
     """Which workloads run on which Spark, and what is varied."""
 
+    group: ClassVar[str] = "characterization"
     name: Name = about("Name of the characterization: the stem of its file.")
     workloads: SomeNames = about("Names of files in `conf/learning/`.")
     master: Text = about(

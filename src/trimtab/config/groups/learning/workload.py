@@ -1,7 +1,7 @@
 """A learning workload, a method on a data set: one YAML in `conf/learning/`."""
 
 from enum import StrEnum
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
@@ -78,6 +78,7 @@ DataFormat = StrEnum("DataFormat", "CSV LIBSVM IDX")
 class LearningWorkload:
     """A method and the data set that it learns from."""
 
+    group: ClassVar[str] = "learning"
     name: Name = about("Name of the workload, `<data>_<method>`: the stem of its file.")
     data: Name = about(
         "Name of the data set. Without a `location`: `breast_cancer`, `diabetes`, `digits`, `iris`"

@@ -97,3 +97,7 @@ class Protect:
         if self.costs and not self.policies:
             raise InvalidValueError("policies", [], "at least one name, as costs are simulated")
         return self
+
+    def __bool__(self) -> bool:
+        """Whether any program is protected."""
+        return bool(self.programs)

@@ -1,6 +1,6 @@
 """A program of parallel tasks that is run in enclaves: one YAML in `conf/task_program/`."""
 
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
@@ -24,6 +24,7 @@ Sizes = Annotated[
 class TaskProgram:
     """A native program, and how large its data and its tasks are."""
 
+    group: ClassVar[str] = "task_program"
     name: Name = about("Name of the program and its sizes: the stem of the file.")
     program: Name = about("The native program: `make native` builds `trimtab-task-PROGRAM`.")
     size: Count = about("The side of its matrices, or the length of its vectors.")

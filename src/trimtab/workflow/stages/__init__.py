@@ -1,0 +1,1 @@
+"""The stages of the workflow, a module each."""

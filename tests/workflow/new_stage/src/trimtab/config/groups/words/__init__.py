@@ -1,0 +1,1 @@
+"""Texts whose words are counted."""
