@@ -22,7 +22,7 @@ from sgx_ompss.measured import VARIANTS, read_measured
 from sgx_ompss.simulated import simulated_gains_pct
 
 from trimtab.config import Configurations
-from trimtab.enclaves.cost import Bound, EnclaveTask, protected_s
+from trimtab.secure_tasks.cost import Bound, EnclaveTask, protected_s
 
 MOST_ERROR, MOST_POINTS = 0.20, 10
 CONF = Path(__file__).parents[1] / "conf"

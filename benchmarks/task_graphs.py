@@ -24,10 +24,10 @@ from sgx_ompss.graphs import cholesky, dot_product, matmul, stream
 
 from trimtab.config import Configurations
 from trimtab.config.groups.enclave import Enclave, ThreadLimit
-from trimtab.enclaves.graphs.graph import TaskGraph
-from trimtab.enclaves.protected_graph import inside_s, limits_of
-from trimtab.enclaves.simulation.machine import EnclaveMachine, WorkerKind
-from trimtab.enclaves.simulation.simulate import policy_names, simulate
+from trimtab.secure_tasks.graphs.graph import TaskGraph
+from trimtab.secure_tasks.protected_graph import inside_s, limits_of
+from trimtab.secure_tasks.simulation.machine import EnclaveMachine, WorkerKind
+from trimtab.secure_tasks.simulation.simulate import policy_names, simulate
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 BLOCKS = 181  # 1,004,731 tasks

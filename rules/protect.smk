@@ -1,6 +1,6 @@
 rule protect_program:
     input:
-        code=code("scripts/protect.py", "src/trimtab/enclaves/simulation/policies/*.py"),
+        code=code("scripts/protect.py", "src/trimtab/secure_tasks/simulation/policies/*.py"),
         programs=lambda wildcards: named_programs(
             CONFIG.option("task_program", wildcards.task_program).network
         ),

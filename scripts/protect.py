@@ -12,7 +12,7 @@ arguments = parser.parse_args()
 
 with supervised():
     from trimtab.config.stages import ProtectStage, read
-    from trimtab.protection.protect import protect
+    from trimtab.secure_tasks.protection.protect import protect
 
     stage = read(arguments.config, ProtectStage)
     protect(stage, arguments.output, lambda text: print(text, flush=True))

@@ -1,7 +1,7 @@
 """The task graphs of the paper's small benchmarks: Rocha's thesis, section 8.3.2."""
 
-from trimtab.enclaves.graphs.builder import GraphBuilder
-from trimtab.enclaves.graphs.graph import TaskGraph
+from trimtab.secure_tasks.graphs.builder import GraphBuilder
+from trimtab.secure_tasks.graphs.graph import TaskGraph
 
 _DOUBLE_BYTES = 8
 _KERNELS = (

@@ -17,10 +17,10 @@ from sgx_ompss.applications import APPLICATIONS
 from sgx_ompss.fit import FittedConstants
 from sgx_ompss.graphs import cholesky, dot_product, matmul, stream
 from sgx_ompss.run_time import CORES
-from trimtab.enclaves.graphs.builder import BARRIER, successors_of
-from trimtab.enclaves.graphs.graph import TaskGraph
-from trimtab.enclaves.simulation.machine import EnclaveLimits, EnclaveMachine, WorkerKind
-from trimtab.enclaves.simulation.simulate import simulate
+from trimtab.secure_tasks.graphs.builder import BARRIER, successors_of
+from trimtab.secure_tasks.graphs.graph import TaskGraph
+from trimtab.secure_tasks.simulation.machine import EnclaveLimits, EnclaveMachine, WorkerKind
+from trimtab.secure_tasks.simulation.simulate import simulate
 
 _ROUNDS = 10
 _POLICIES = {"bf": "breadth_first", "wf": "work_first"}

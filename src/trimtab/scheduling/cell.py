@@ -11,7 +11,6 @@ from scipy.special import stdtrit
 
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import JobClassConfig
-from trimtab.enclaves.cost import Bound
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
 from trimtab.policies.registry import build_policy
@@ -20,6 +19,7 @@ from trimtab.records.summary import CellFigures, Protection, Summary
 from trimtab.scheduling.deflator import loss_pct
 from trimtab.scheduling.protection import enclaves_in_use
 from trimtab.scheduling.setting import Setting, facts_of
+from trimtab.secure_tasks.cost import Bound
 from trimtab.simulation.result import Result
 from trimtab.simulation.simulate import simulate
 

@@ -11,7 +11,6 @@ from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
 from trimtab.config.stages import TraceStage
-from trimtab.enclaves.cost import Bound
 from trimtab.errors import UserError
 from trimtab.queueing.job_times import TaskModel
 from trimtab.queueing.phase_type import PhaseType, fit_two_moments
@@ -20,6 +19,7 @@ from trimtab.scheduling.deflator import EngineClass, EnginePower
 from trimtab.scheduling.from_config import cluster_of, rounds_of
 from trimtab.scheduling.make_trace import rates_of
 from trimtab.scheduling.protection import protected_rounds
+from trimtab.secure_tasks.cost import Bound
 
 _SAMPLE = 50_000  # drawn jobs whose moments stand for those of a class
 _LEAST_SCV = 0.002  # less would need more than 500 phases, and changes no response time visibly

@@ -17,9 +17,9 @@ from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.enclave import Enclave, Secure
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
 from trimtab.config.stages import TraceStage
-from trimtab.enclaves.cost import Bound, EnclaveTask, protected_s
 from trimtab.policies.facts import Asked
 from trimtab.scheduling.from_config import ENGINE, GIB, rounds_of
+from trimtab.secure_tasks.cost import Bound, EnclaveTask, protected_s
 
 _SAMPLE = 2_000  # jobs of rounds whose mean times are compared
 

@@ -22,7 +22,6 @@ from trimtab.config.groups.trace import (
     WorkConfig,
 )
 from trimtab.config.stages import TraceStage
-from trimtab.enclaves.cost import Bound, EnclaveTask, protected_s
 from trimtab.errors import UserError
 from trimtab.policies.facts import Asked
 from trimtab.policies.heats.policy import Heats
@@ -38,6 +37,7 @@ from trimtab.scheduling.make_trace import make_trace
 from trimtab.scheduling.measured import MeasuredClasses
 from trimtab.scheduling.protection import protect
 from trimtab.scheduling.setting import Setting, facts_of, setting_of
+from trimtab.secure_tasks.cost import Bound, EnclaveTask, protected_s
 
 MIB = 2**20
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from trimtab.supervision import supervised
+from trimtab.processes.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", type=Path, required=True, help="a WordsStage, JSON")

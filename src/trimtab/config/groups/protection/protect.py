@@ -81,8 +81,8 @@ class Protect:
         "Numbers of workers of the simulations.", factory=lambda: [1, 2, 4, 8]
     )
     policies: Names = about(
-        "Policies that are simulated: modules of `trimtab.enclaves.simulation.policies`. The first "
-        "is the one wherever only one is shown.",
+        "Policies that are simulated: modules of `trimtab.secure_tasks.simulation.policies`. The "
+        "first is the one wherever only one is shown.",
         factory=lambda: ["breadth_first", "work_first", "enclave_aware"],
     )
     repeats: Runs = about("Runs of each set-up, in turns.", default=3)

@@ -1,1 +1,0 @@
-"""What runs in enclaves, and what its protection costs."""

@@ -1,0 +1,68 @@
+"""Breadth first: one global queue, first in, first out, and an immediate successor."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.clusters.compiled import compiled, inlined
+from trimtab.secure_tasks.simulation.events import finish, may_run, next_end, released, start
+from trimtab.secure_tasks.simulation.model import NOBODY, GraphModel, GraphState
+from trimtab.secure_tasks.simulation.queues import Queues, build_queues, put, take_oldest
+
+
+class GlobalQueue(NamedTuple):
+    """The global queue, and for each worker the task it goes on with, or NOBODY."""
+
+    queues: Queues
+    successor: NDArray[np.int64]
+
+
+def build(m: GraphModel) -> GlobalQueue:
+    """Return what this policy keeps of ready tasks, before the first."""
+    return GlobalQueue(build_queues(m, 1), np.full(len(m.device), NOBODY))
+
+
+@inlined
+def _take(m: GraphModel, s: GraphState, ready: GlobalQueue, worker: int) -> int:
+    task = ready.successor[worker]
+    if task != NOBODY:
+        ready.successor[worker] = NOBODY
+        if may_run(m, s, m.task_class[task], worker):
+            return int(task)
+        put(m, s, ready.queues, 0, task)
+    return take_oldest(m, s, ready.queues, 0, worker)
+
+
+@compiled
+def run(m: GraphModel, s: GraphState, ready: GlobalQueue) -> None:
+    """Simulate to the end: Rocha's thesis, section 8.3.5.
+
+    A task that becomes ready joins the end of the only queue. A worker whose task ends goes on with
+    the first task that this released and that its device may run ("immediate successor"), if the
+    enclave has room for it; else, like any idle worker, with the head of the queue. What a worker
+    may not run now is passed over.
+    """
+    for task in range(len(s.waiting)):
+        if s.waiting[task] == 0:
+            s.clock[0].ready += 1
+            put(m, s, ready.queues, 0, task)
+    while True:
+        for worker in range(len(m.device)):
+            if s.clock[0].ready > 0 and s.running[worker] == NOBODY:
+                task = _take(m, s, ready, worker)
+                if task != NOBODY:
+                    start(m, s, task, worker)
+        worker = next_end(s)
+        if worker == NOBODY:
+            return
+        task = finish(m, s, worker)
+        for at in range(m.first_successor[task], m.first_successor[task + 1]):
+            successor = m.successors[at]
+            if released(s, successor):
+                s.clock[0].ready += 1
+                fits = m.class_target[m.task_class[successor]] & m.device[worker] != 0
+                if fits and ready.successor[worker] == NOBODY:
+                    ready.successor[worker] = successor
+                else:
+                    put(m, s, ready.queues, 0, successor)

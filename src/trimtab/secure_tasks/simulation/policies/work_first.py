@@ -1,0 +1,58 @@
+"""Work first: a queue a worker, first in, first out; who has none steals the newest of another."""
+
+from trimtab.clusters.compiled import compiled, inlined
+from trimtab.secure_tasks.simulation.events import finish, next_end, released, start
+from trimtab.secure_tasks.simulation.model import NOBODY, GraphModel, GraphState
+from trimtab.secure_tasks.simulation.queues import (
+    Queues,
+    build_queues,
+    put,
+    take_newest,
+    take_oldest,
+)
+
+
+def build(m: GraphModel) -> Queues:
+    """Return what this policy keeps of ready tasks, before the first."""
+    return build_queues(m, len(m.device))
+
+
+@inlined
+def _take(m: GraphModel, s: GraphState, ready: Queues, worker: int) -> int:
+    task = take_oldest(m, s, ready, worker, worker)
+    workers = len(m.device)
+    step = 1
+    while task == NOBODY and step < workers:
+        task = take_newest(m, s, ready, (worker + step) % workers, worker)
+        step += 1
+    return task
+
+
+@compiled
+def run(m: GraphModel, s: GraphState, ready: Queues) -> None:
+    """Simulate to the end: Rocha's thesis, section 8.3.5.
+
+    Tasks that wait for nothing are in the queue of worker 0, which creates them. A task that
+    becomes ready joins the queue of the worker that released it. A worker takes the oldest task of
+    its own queue; if it has none that it may run now, it steals, from the next worker by number
+    that has one, the newest.
+    """
+    for task in range(len(s.waiting)):
+        if s.waiting[task] == 0:
+            s.clock[0].ready += 1
+            put(m, s, ready, 0, task)
+    while True:
+        for worker in range(len(m.device)):
+            if s.clock[0].ready > 0 and s.running[worker] == NOBODY:
+                task = _take(m, s, ready, worker)
+                if task != NOBODY:
+                    start(m, s, task, worker)
+        worker = next_end(s)
+        if worker == NOBODY:
+            return
+        task = finish(m, s, worker)
+        for at in range(m.first_successor[task], m.first_successor[task + 1]):
+            successor = m.successors[at]
+            if released(s, successor):
+                s.clock[0].ready += 1
+                put(m, s, ready, worker, successor)

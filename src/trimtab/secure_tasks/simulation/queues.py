@@ -1,0 +1,98 @@
+"""Queues of ready tasks in the order of their release, linked through arrays: no task is copied.
+
+A queue is one for each holder and class of tasks: that a worker may run the first of a class, it
+may run any of it, so the oldest task of a holder that a worker may run is the oldest among the
+first ones of its classes.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.clusters.compiled import inlined
+from trimtab.secure_tasks.simulation.events import may_run
+from trimtab.secure_tasks.simulation.model import NOBODY, GraphModel, GraphState
+
+
+class Queues(NamedTuple):
+    """Heads and tails, (holders, classes); neighbours and order of release, (n,)."""
+
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    after: NDArray[np.int64]
+    before: NDArray[np.int64]
+    order: NDArray[np.int64]
+
+
+def build_queues(m: GraphModel, holders: int) -> Queues:
+    """Return empty queues."""
+    shape = (holders, len(m.class_target))
+    tasks = len(m.task_class)
+    ends = (np.full(shape, NOBODY), np.full(shape, NOBODY))
+    return Queues(*ends, *(np.full(tasks, NOBODY) for _ in range(3)))
+
+
+@inlined
+def put(m: GraphModel, s: GraphState, q: Queues, holder: int, task: int) -> None:
+    """Put a released task at the end of a holder's queue."""
+    number = m.task_class[task]
+    clock = s.clock[0]
+    q.order[task] = clock.released
+    clock.released += 1
+    last = q.last[holder, number]
+    q.before[task] = last
+    q.after[task] = NOBODY
+    if last == NOBODY:
+        q.first[holder, number] = task
+    else:
+        q.after[last] = task
+    q.last[holder, number] = task
+
+
+@inlined
+def _remove(m: GraphModel, q: Queues, holder: int, task: int) -> None:
+    number = m.task_class[task]
+    before, after = q.before[task], q.after[task]
+    if before == NOBODY:
+        q.first[holder, number] = after
+    else:
+        q.after[before] = after
+    if after == NOBODY:
+        q.last[holder, number] = before
+    else:
+        q.before[after] = before
+
+
+@inlined
+def take_oldest(m: GraphModel, s: GraphState, q: Queues, holder: int, worker: int) -> int:
+    """Take out the task that was released first of those that `worker` may run, or NOBODY."""
+    found = NOBODY
+    for number in range(len(m.class_target)):
+        head = q.first[holder, number]
+        if (
+            head != NOBODY
+            and may_run(m, s, number, worker)
+            and (found == NOBODY or q.order[head] < q.order[found])
+        ):
+            found = head
+    if found != NOBODY:
+        _remove(m, q, holder, found)
+    return found
+
+
+@inlined
+def take_newest(m: GraphModel, s: GraphState, q: Queues, holder: int, worker: int) -> int:
+    """Take out the task that was released last of those that `worker` may run, or NOBODY."""
+    found = NOBODY
+    for number in range(len(m.class_target)):
+        tail = q.last[holder, number]
+        if (
+            tail != NOBODY
+            and may_run(m, s, number, worker)
+            and (found == NOBODY or q.order[tail] > q.order[found])
+        ):
+            found = tail
+    if found != NOBODY:
+        _remove(m, q, holder, found)
+    return found
