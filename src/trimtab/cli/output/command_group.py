@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _PANEL = "Output"
@@ -118,9 +118,9 @@ class _Verb(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         asked = ctx.meta.get(_KEPT, set())
-        with speaker.speaking(**{str(option.name): option.name in asked for option in _OPTIONS}):
+        with console.speaking(**{str(option.name): option.name in asked for option in _OPTIONS}):
             if self.new_name is not None:
-                speaker.notes.print(
+                console.notes.print(
                     f"trimtab {self.name}: type `trimtab {self.new_name}`; the next version does"
                     " not know the old name",
                     soft_wrap=True,

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from trimtab.cli.alone import alone_in
 from trimtab.cli.claimed import claim
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.project.conf import configurations as configurations_of
 from trimtab.cli.tuning.program import TunedProgram
 from trimtab.cli.tuning.trial_lines import TrialLines
@@ -171,9 +171,9 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
     said = f"{tuner}, for {request.objective.name}"
     if objective != request.objective:
         said = f"{tuner}, for {objective.score}: it measures no inference"
-    speaker.notes.print(said)
+    console.notes.print(said)
     for line in format_plan(list(made.brackets), made.fidelity):
-        speaker.notes.print(line, soft_wrap=True)
+        console.notes.print(line, soft_wrap=True)
     here = request.searches(folder) / f"seed_{_SEED}"
     folds = [(made, objective, here)]
     if made.first is not None:
@@ -186,24 +186,24 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
             told.add(fold, row["trial"], row["epochs"], row["data_fraction"], row["score"])
             before += 1
     if before:
-        speaker.notes.print(f"{before} of {rungs} are there from before")
+        console.notes.print(f"{before} of {rungs} are there from before")
 
     def on_result(_: int, fold: int, result: "RungResult") -> None:
         # What was told just before a process ended is judged again by the next one.
         if (line := told.line(fold, result)) is not None:
-            speaker.notes.print(line, soft_wrap=True)
+            console.notes.print(line, soft_wrap=True)
 
     stage.tune(request, [_SEED], folder, ground_truth, on_result)
-    speaker.notes.print(_best_of(folder / "best.yaml", request))
+    console.notes.print(_best_of(folder / "best.yaml", request))
     _say_cost_of_inference(folder / "trials.parquet")
     written = [folder / "best.yaml"]
     if made.inference is not None:
         written.append(folder / "inference.yaml")
     for path in written:
-        speaker.path(path)
+        console.path(path)
     found = {path.stem: {"path": path, **result_in(path)} for path in written}
     trials = folder / "trials.parquet"
-    speaker.result({**found, "trials": {"path": trials, **_totals(trials)}})
+    console.result({**found, "trials": {"path": trials, **_totals(trials)}})
 
 
 def _totals(path: Path) -> dict[str, Any]:
@@ -228,7 +228,7 @@ def _say_cost_of_inference(path: Path) -> None:
     trials = read_table(path, TRIALS)
     if trials["inference_tuning_s"].notna().any():
         spent_s, spent_j = (trials[f"inference_tuning_{unit}"].sum() for unit in "sj")
-        speaker.notes.print(
+        console.notes.print(
             f"inference was tuned beside the training, in {spent_s:.1f} s with {spent_j:.4g} J",
             soft_wrap=True,
         )
