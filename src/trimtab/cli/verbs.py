@@ -10,7 +10,6 @@ from rich.text import Text
 from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
 from trimtab.cli.doctor import doctor
-from trimtab.cli.format_settling import format_risk
 from trimtab.cli.image.command import image
 from trimtab.cli.options.debloat import DEBLOAT, Gpus, Runs, SettleOption
 from trimtab.cli.options.group import option_groups
@@ -212,7 +211,7 @@ def verify(
     say_what_came_back(folder)
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
-        console.notes.print(f"{clean}; {format_risk(verified.risk)}", soft_wrap=True)
+        console.notes.print(f"{clean}; {verified.risk}", soft_wrap=True)
     if verdict.machine and verdict.machine.busy:
         said = f"the machine was busy: {verdict.machine.busy}; measure again when it is idle"
         console.notes.print(said, style="yellow", soft_wrap=True)
