@@ -145,7 +145,7 @@ def missing(part: str) -> str:
 
 
 def doctor() -> None:
-    """Say what this machine lacks, what that costs, and how to get it."""
+    """List missing parts of this machine, their consequences, and how to install them."""
     findings = examine()
     table = Table("part", "state", "what to do")
     for finding in findings:

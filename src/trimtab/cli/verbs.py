@@ -129,14 +129,14 @@ def learn(
     repeats: Annotated[int, typer.Option(min=1, help="Runs in the slim environment.")] = 5,
     record: Annotated[
         Path | None,
-        typer.Option(help="What a fallback recorded, as fallback.jsonl; nothing is run then."),
+        typer.Option(help="A fallback's record, as fallback.jsonl; then nothing is run."),
     ] = None,
     forget: Annotated[
         bool,
         typer.Option(
             "--forget",
-            help="Put the environment back to what was delivered: files that came back since go"
-            " again. Nothing is run, and nothing kept.",
+            help="Restore the environment as it was delivered: remove files that came back since."
+            " Runs nothing, keeps nothing.",
         ),
     ] = False,
 ) -> None:
@@ -180,8 +180,8 @@ def verify(
         list[str] | None,
         typer.Option(
             metavar="COMMAND",
-            help="A command with another input, which was not profiled (of a server: that drives"
-            " it): what it misses is told. May be given several times.",
+            help="A command with an input that was not profiled (for a server: its client)."
+            " Reports removed code that it asks for. Repeatable.",
         ),
     ] = None,
 ) -> None:

@@ -131,3 +131,14 @@ def test_common_options_are_shown_and_all_are_taken(capfd: pytest.CaptureFixture
     assert not any(option.hidden for option in get_command(verbs).params)
     verbs(["--gpu", "keep"], standalone_mode=False)
     assert capfd.readouterr().err == "keep\n"
+
+
+def test_every_verb_takes_help_all() -> None:
+    verbs = CommandGroup()
+
+    @verbs.command()
+    def verb() -> None:
+        pass
+
+    few, every = (CliRunner().invoke(verbs, [asked]).output for asked in ("--help", "--help-all"))
+    assert few == every and "--json" in every and "--help-all" not in every

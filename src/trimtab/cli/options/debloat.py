@@ -26,8 +26,8 @@ SettleOption = Annotated[
     int,
     typer.Option(
         min=0,
-        help="Runs in a row in which the slim environment has to miss nothing; what it misses is"
-        " kept in the next one.",
+        help="Consecutive runs that must miss nothing in the slim environment. After a miss, the"
+        " code is kept and the count starts again.",
     ),
 ]
 Runs = Annotated[

@@ -29,7 +29,7 @@ def run(
     ] = None,
     cores: Annotated[str, typer.Option(help="How many cores at most.")] = "all",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Say what would run, and nothing else.")
+        bool, typer.Option("--dry-run", "-n", help="Only list what would run.")
     ] = False,
     experiment: Annotated[
         str | None,
@@ -48,7 +48,7 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run the experiment of this folder, or what of it is out of date."""
+    """Run the experiment of this folder: the stages that are out of date."""
     if not Path("Snakefile").is_file():
         raise UserError("no Snakefile here: `trimtab new FOLDER -- COMMAND` makes a project")
     asked = targets or ["all"]

@@ -39,9 +39,9 @@ def check(
         str | None, typer.Option(metavar="SIZE", help="Of the whole compressed, such as 150MB.")
     ] = None,
 ) -> None:
-    """Say what slim environments weigh as a whole; end with exit code 3 where one is over budget.
+    """Report the size of slim environments; exit with code 3 if one is over budget.
 
-    So is one whose verification failed, or whose original, on which it depends, is gone or another.
+    It also exits with 3 if verification failed, or if the original, its source, is gone or changed.
     """
     disk, compressed = (
         None if text is None else bytes_of(option, text)

@@ -34,7 +34,7 @@ Conf = Annotated[
     typer.Option(help="The folder of configurations; by default conf, before trimtab's own."),
 ]
 Machine = Annotated[
-    str, typer.Option("--hardware", help="The file in conf/hardware/ whose power model is used.")
+    str, typer.Option("--hardware", help="A file in conf/hardware/: the power model.")
 ]
 
 
