@@ -29,10 +29,10 @@ test: .venv/.installed native  ## the tests that every change passes
 test-all: .venv/.installed native  ## every test, for a nightly run
 	$(PYTEST) tests
 
-test-bare: .venv/.installed native  ## those of `make test`, with all optional programs hidden
+test-bare: .venv/.installed native  ## the tests of `make test`, with all optional programs hidden
 	scripts/bare.sh $(PYTEST) $(EVERY_CHANGE) tests
 
-test-skipped:  ## those of `make test` that its last run skipped
+test-skipped:  ## the tests of `make test` that the last run skipped
 	$(PYTEST) $(EVERY_CHANGE) --skipped-before tests
 
 lint: .venv/.installed  ## formatting, types, workflow, native code
@@ -133,7 +133,7 @@ deps-fuzz: build/fuzz/.installed  ## the fuzzer
 fuzz: deps-fuzz  ## all readers of files that others may have written, for SECONDS in all: make fuzz SECONDS=300
 	PYTHONPATH=$(CURDIR)/build/fuzz/packages $(BIN)/python tests/fuzz/run.py $(or $(SECONDS),3600)
 
-fuzz-same: deps-fuzz  ## likewise, for some minutes and with the same inputs every time
+fuzz-same: deps-fuzz  ## fuzz for some minutes, with the same inputs every time
 	PYTHONPATH=$(CURDIR)/build/fuzz/packages $(BIN)/python tests/fuzz/run.py same
 
 build/data/packages/.installed: requirements-data.txt .venv/.installed

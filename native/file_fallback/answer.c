@@ -49,11 +49,11 @@ static void name_place(const char *place, struct named named, long arguments[6])
 
 /* The walk goes on where the kernel finds it: only a detour has to be spelled for it. */
 static void spell(const struct walk *walk, char to[PATH_BYTES], struct named named, long arguments[6]) {
-  int in_shadow;
+  int in_overlay;
   if (!walk->detour) return;
-  const char *below = path_below(walk->here, &in_shadow);
-  if (walk->stood_for) path_of_stand_in(to, walk->in_shadow, &walk->entry);
-  else if (!walk->in_shadow || !below) memcpy(to, walk->here, strlen(walk->here) + 1);
+  const char *below = path_below(walk->here, &in_overlay);
+  if (walk->stood_for) path_of_stand_in(to, walk->in_overlay, &walk->entry);
+  else if (!walk->in_overlay || !below) memcpy(to, walk->here, strlen(walk->here) + 1);
   else if (!path_of(to, 1, below)) return;
   if (!*to) memcpy(to, "/", 2);
   name_place(to, named, arguments);
@@ -95,13 +95,13 @@ static GENERAL int removes_folder(const struct call *call, const long arguments[
          is_folder(&status);
 }
 
-/* What is answered from the shadow as the kernel would answer it in place; 0 for no refusal. */
+/* What is answered from the overlay as the kernel would answer it in place; 0 for no refusal. */
 static long refusal(const struct walk *walk, const struct call *call, const long arguments[6]) {
-  int in_shadow;
+  int in_overlay;
   unsigned wanted = wanted_by(call, arguments);
-  if (!walk->in_shadow) return 0;
+  if (!walk->in_overlay) return 0;
   if (call->behaviour & REMOVES) return -(walk->refused ? walk->refused : EACCES);
-  const char *below = path_below(walk->here, &in_shadow);
+  const char *below = path_below(walk->here, &in_overlay);
   struct entry entry;
   if (below && entry_at(below, &entry) && entry.kind == REGULAR && !may(&entry, wanted)) return -EACCES;
   return wanted & W_OK && walk->refused == EROFS ? -EROFS : 0;
@@ -111,11 +111,11 @@ static long refusal(const struct walk *walk, const struct call *call, const long
 static void before_removal(struct slow *slow) {
   const struct call *call = slow->call;
   const char *path = (const char *)slow->arguments[call->first.path], *below;
-  int in_shadow;
+  int in_overlay;
   long folder = folder_of(call->first, slow->arguments);
   if (length_of(path, PATH_BYTES) <= 0 || !sees_environment()) return;
-  if (!walk_along(&slow->walk, folder, path, 0) || slow->walk.in_shadow) return;
-  if (!(below = path_below(slow->walk.here, &in_shadow))) return;
+  if (!walk_along(&slow->walk, folder, path, 0) || slow->walk.in_overlay) return;
+  if (!(below = path_below(slow->walk.here, &in_overlay))) return;
   if (call->behaviour & MAKES) bring_back_below(below);
   else keep_from_removal(below);
 }
@@ -159,8 +159,8 @@ static void list(struct slow *slow) {
                              (size_t)slow->arguments[2]);
 }
 
-/* The folder that a path begins in may lie in the shadow, where what is above it is not what was above it in
- * its place: so that is named by its own path, by which it is found in place or in the shadow. */
+/* The folder that a path begins in may lie in the overlay, where what is above it is not what was above it in
+ * its place: so that is named by its own path, by which it is found in place or in the overlay. */
 static void spell_way_up(struct slow *slow, struct named named, char to[PATH_BYTES]) {
   struct walk *walk = &slow->walk;
   const char *path = named.path < 0 ? NULL : (const char *)slow->arguments[named.path];
@@ -304,9 +304,9 @@ static GENERAL int leads_up(struct named named, const long arguments[6]) {
   return path && length_of(path, PATH_BYTES) > 0 && way_up(path);
 }
 
-/* Whether a path of the call may lead out of a folder in the shadow. Programs are looked for by us anyway. */
+/* Whether a path of the call may lead out of a folder in the overlay. Programs are looked for by us anyway. */
 static GENERAL int may_lead_out(const struct call *call, const long arguments[6]) {
-  return has_shadow() && !(call->behaviour & EXECUTES) &&
+  return has_overlay() && !(call->behaviour & EXECUTES) &&
          (leads_up(call->first, arguments) || leads_up(call->second, arguments));
 }
 

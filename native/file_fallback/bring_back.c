@@ -55,11 +55,11 @@ void unlock(long file) {
 }
 
 /* Another name of the same file, where that is there. */
-static long link_to_other_name(const struct entry *entry, int in_shadow, const char *partial) {
+static long link_to_other_name(const struct entry *entry, int in_overlay, const char *partial) {
   char path[PATH_BYTES];
   struct status status;
   for (const char *name = entry->names; *name; name += strlen(name) + 1)
-    if (path_of(path, in_shadow, name) &&
+    if (path_of(path, in_overlay, name) &&
         !status_of(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &status) && is_regular(&status) &&
         !KERNEL(__NR_link, path, partial, 0, 0))
       return 0;
@@ -80,19 +80,19 @@ int may(const struct entry *entry, unsigned wanted) {
 }
 
 /* Its stand-in becomes the file, if it has one, so that who looked before finds the same file. */
-static long begin_file(const struct entry *entry, int in_shadow, const char *partial) {
+static long begin_file(const struct entry *entry, int in_overlay, const char *partial) {
   char stand_in[PATH_BYTES];
-  if (!path_of_stand_in(stand_in, in_shadow, entry) ||
+  if (!path_of_stand_in(stand_in, in_overlay, entry) ||
       KERNEL(__NR_rename, stand_in, partial, 0, 0))
     return open_path(AT_FDCWD, partial, O_RDWR | O_CREAT | O_EXCL, 0600);
   KERNEL(__NR_chmod, partial, 0600, 0, 0);
   return open_path(AT_FDCWD, partial, O_RDWR, 0);
 }
 
-static long make_file(const struct entry *entry, int in_shadow, const char *partial) {
-  long file = begin_file(entry, in_shadow, partial);
+static long make_file(const struct entry *entry, int in_overlay, const char *partial) {
+  long file = begin_file(entry, in_overlay, partial);
   if (file < 0) return file;
-  long error = in_shadow && !may(entry, R_OK) ? make_hollow(entry, file)
+  long error = in_overlay && !may(entry, R_OK) ? make_hollow(entry, file)
                                               : write_contents(entry, file, partial);
   close_file(file);
   return error;
@@ -130,23 +130,23 @@ static long take_place(const char *partial, const char *place) {
   return error;
 }
 
-void name_partial(char to[PATH_BYTES], int in_shadow) {
-  path_of(to, in_shadow, in_shadow ? ".partial-" : "trimtab/.partial-");
+void name_partial(char to[PATH_BYTES], int in_overlay) {
+  path_of(to, in_overlay, in_overlay ? ".partial-" : "trimtab/.partial-");
   struct text text = {to, to + strlen(to), to + PATH_BYTES, 1};
   put_number(&text, (uint64_t)KERNEL(__NR_gettid, 0, 0, 0, 0), 1);
 }
 
 /* Make it beside its place and let it take that when it is whole. */
-static long make(const struct entry *entry, int in_shadow, const char *place) {
+static long make(const struct entry *entry, int in_overlay, const char *place) {
   char partial[PATH_BYTES];
   long error = -ENOENT;
-  name_partial(partial, in_shadow);
+  name_partial(partial, in_overlay);
   if (KERNEL(__NR_unlink, partial, 0, 0, 0) == -EISDIR) KERNEL(__NR_rmdir, partial, 0, 0, 0);
-  if (*entry->names && !link_to_other_name(entry, in_shadow, partial)) error = 0;
+  if (*entry->names && !link_to_other_name(entry, in_overlay, partial)) error = 0;
   else {
     if (entry->kind == FOLDER) error = KERNEL(__NR_mkdir, partial, 0700, 0, 0);
     else if (entry->kind == LINK) error = KERNEL(__NR_symlink, entry->target, partial, 0, 0);
-    else error = make_file(entry, in_shadow, partial);
+    else error = make_file(entry, in_overlay, partial);
     if (!error) give_attributes(entry, partial);
   }
   if (!error) error = take_place(partial, place);
@@ -183,29 +183,29 @@ static void make_parents(char place[PATH_BYTES], size_t root) {
   }
 }
 
-long open_shadow_guard(void) {
+long open_overlay_guard(void) {
   char guard[PATH_BYTES];
   return path_of(guard, 1, ".lock") ? open_path(AT_FDCWD, guard, O_RDWR | O_CREAT, 0600) : -ENAMETOOLONG;
 }
 
 /* Whether it is there. */
-static int back_in_shadow(const struct entry *entry, long refused) {
+static int back_in_overlay(const struct entry *entry, long refused) {
   char place[PATH_BYTES];
   const char *path = entry->path;
   if (!path_of(place, 1, path))
     give_up(path, ": was removed, and its path in the cache is too long", "", "", "");
   if (is_there(place)) return 1;
-  long file = open_shadow_guard(), error = 0;
+  long file = open_overlay_guard(), error = 0;
   if (file >= 0) lock(file);
   if (!is_there(place)) {
     note_miss(path, entry->kind);
-    make_parents(place, strlen(shadow_root()));
+    make_parents(place, strlen(overlay_root()));
     error = make(entry, 1, place);
   }
   if (file >= 0) unlock(file);
   if (error == GONE) return 0;
   if (error || file < 0)
-    give_up(path, ": was removed and cannot be put back, neither there nor in ", shadow_root(),
+    give_up(path, ": was removed and cannot be put back, neither there nor in ", overlay_root(),
             refused == -ENOSPC || error == -ENOSPC ? ": there is no space" : ": it cannot be written",
             "");
   return 1;
@@ -216,15 +216,15 @@ static int is_of_environment(const char *place) {
   char above[PATH_BYTES];
   struct status root, status;
   memcpy(above, place, strlen(place) + 1);
-  do { /* of folders that are in the shadow the first above that is not */
+  do { /* of folders that are in the overlay the first above that is not */
     cut_last(above);
   } while (status_of(AT_FDCWD, *above ? above : "/", 0, &status) && *above);
   return !status_of(AT_FDCWD, *environment_root ? environment_root : "/", 0, &root) &&
          root.device == status.device;
 }
 
-/* A program that was answered with a folder in the shadow may have made files there. */
-static enum outcome made_in_shadow(struct walk *walk, const char *below) {
+/* A program that was answered with a folder in the overlay may have made files there. */
+static enum outcome made_in_overlay(struct walk *walk, const char *below) {
   if (!walk->detour || !path_of(walk->spelled, 1, below)) return NOTHING;
   long length = KERNEL(__NR_readlink, walk->spelled, walk->work, PATH_BYTES - 1, 0);
   if (length < 0 && length != -EINVAL) return NOTHING;
@@ -253,18 +253,18 @@ void bring_back_needs(const struct entry *program) {
 }
 
 enum outcome bring_back(struct walk *walk, int looks) {
-  int in_shadow;
-  const char *below = path_below(walk->here, &in_shadow);
-  if (!below || in_shadow || !sees_environment()) return NOTHING;
+  int in_overlay;
+  const char *below = path_below(walk->here, &in_overlay);
+  if (!below || in_overlay || !sees_environment()) return NOTHING;
   const struct entry *entry = &walk->entry;
-  if (!entry_at(below, &walk->entry) || entry->kind == KEPT_PROGRAM) return made_in_shadow(walk, below);
+  if (!entry_at(below, &walk->entry) || entry->kind == KEPT_PROGRAM) return made_in_overlay(walk, below);
   if (!is_of_environment(walk->here)) return NOTHING;
   if (looks && find_stand_in(walk, entry)) return STOOD_FOR;
   long result = back_in_place(entry, walk->here);
   if (result == 0) return NOTHING;
   if (result < 0) {
     walk->refused = (int)-result;
-    if (!back_in_shadow(entry, result)) return NOTHING;
+    if (!back_in_overlay(entry, result)) return NOTHING;
     struct text text = text_in(walk->work, PATH_BYTES);
     put(&text, entry->kind == LINK ? entry->target : "");
   }

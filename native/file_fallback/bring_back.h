@@ -6,7 +6,7 @@
 
 enum outcome { NOTHING, IN_PLACE, IN_SHADOW, STOOD_FOR };
 
-/* Bring back what was removed at `walk->here`, where nothing is: in its place, or in the shadow where
+/* Bring back what was removed at `walk->here`, where nothing is: in its place, or in the overlay where
  * that may not be written; `walk->work` is then a link's text, "" for anything else. It comes
  * back whole, by one process for all. NOTHING where nothing was removed, or the program removed it
  * since. Ends the program with a message where the original is not to be had. A file of which nobody
@@ -25,11 +25,11 @@ int has_state(long state, const struct entry *entry, uint8_t wanted);
 int is_away(long state, const struct entry *entry);
 
 /* What making a file takes: one process at a time by either file, and a name until it is whole. */
-long open_shadow_guard(void);
+long open_overlay_guard(void);
 void lock(long file);
 void unlock(long file);
 int is_there(const char *path);
-void name_partial(char to[PATH_BYTES], int in_shadow);
+void name_partial(char to[PATH_BYTES], int in_overlay);
 void give_attributes(const struct entry *entry, const char *partial);
 
 #endif

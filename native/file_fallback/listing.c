@@ -35,9 +35,9 @@ static int owns_table(void) {
 }
 
 static const struct folder *folder_of(struct walk *walk, long folder) {
-  int in_shadow;
+  int in_overlay;
   if (!path_of_folder(folder, walk->here) || !sees_environment()) return NULL;
-  const char *below = path_below(walk->here, &in_shadow);
+  const char *below = path_below(walk->here, &in_overlay);
   return below ? folder_at(below) : NULL;
 }
 
@@ -103,14 +103,14 @@ static GENERAL int is_active(long folder) {
 GENERAL int asks_for_removed(long folder) {
   enum { ORDINARY_BYTES = 512 };
   char path[ORDINARY_BYTES];
-  int in_shadow;
+  int in_overlay;
   if (folder < 0 || folder >= MOST_OPEN) return 0;
   if (is_active(folder)) return 1;
   const struct absent *listing = __atomic_load_n(&listings[folder], __ATOMIC_ACQUIRE);
   if (listing && position_of(folder)) return 0;
   long length = name_of_folder(folder, path, sizeof path);
   if (length > 0) {
-    const char *below = path_below(length == 1 ? "" : path, &in_shadow);
+    const char *below = path_below(length == 1 ? "" : path, &in_overlay);
     if (!below || !folder_at(below)) return 0;
   }
   return listing || position_of(folder) == 0;

@@ -10,7 +10,7 @@
 
 char environment_root[PATH_BYTES], chosen_store[PATH_BYTES];
 int is_in_environment;
-static char chosen_cache[PATH_BYTES], cache[PATH_BYTES], shadow[PATH_BYTES];
+static char chosen_cache[PATH_BYTES], cache[PATH_BYTES], overlay[PATH_BYTES];
 static struct status root_status;
 
 const char *variable(char **variables, const char *name) {
@@ -89,16 +89,16 @@ int has_own_folder(void) {
   return make_own(named) || *chosen_cache;
 }
 
-/* Find the shadow where it is, or where it is made by `is_ours`. */
-static int find_shadow(char named[PATH_BYTES], int (*is_ours)(const char *path)) {
-  if (*shadow) return 1;
+/* Find the overlay where it is, or where it is made by `is_ours`. */
+static int find_overlay(char named[PATH_BYTES], int (*is_ours)(const char *path)) {
+  if (*overlay) return 1;
   name_cache(named, 0);
   struct text text = {named, named + strlen(named), named + PATH_BYTES, 1};
   /* Nothing is made in somebody else's, nor where a link by that name leads. */
   if (!is_ours(named) && !*chosen_cache) return 0;
   put(&text, "/files-");
   put_hexadecimal(&text, index_header()->id, sizeof index_header()->id);
-  return text.whole && is_ours(named) && real_path(named, shadow);
+  return text.whole && is_ours(named) && real_path(named, overlay);
 }
 
 /* ROOT/trimtab/LIBRARY, whatever link it was loaded by. */
@@ -113,24 +113,24 @@ void find_environment(const char *library, char **variables) {
       !status_of(AT_FDCWD, *environment_root ? environment_root : "/", 0, &root_status) &&
       map_index(environment_root);
   /* Who started this program may have left it a folder there. */
-  if (is_in_environment) find_shadow(named, is_own);
+  if (is_in_environment) find_overlay(named, is_own);
 }
 
-int may_have_shadow(void) {
+int may_have_overlay(void) {
   char named[PATH_BYTES];
-  return find_shadow(named, make_own);
+  return find_overlay(named, make_own);
 }
 
-GENERAL int has_shadow(void) { return *shadow != 0; }
+GENERAL int has_overlay(void) { return *overlay != 0; }
 
-const char *shadow_root(void) {
+const char *overlay_root(void) {
   char named[PATH_BYTES];
-  if (!find_shadow(named, make_own))
+  if (!find_overlay(named, make_own))
     give_up(named, ": what was removed has to come back there, as ",
             *environment_root ? environment_root : "/",
             " cannot be written, and it is no folder of this user's own; name another with "
             "TRIMTAB_STORE_CACHE", "");
-  return shadow;
+  return overlay;
 }
 
 static GENERAL const char *below(const char *path, const char *root) {
@@ -140,15 +140,15 @@ static GENERAL const char *below(const char *path, const char *root) {
   return path[length] == '/' ? path + length + 1 : NULL;
 }
 
-GENERAL const char *path_below(const char *path, int *in_shadow) {
-  const char *found = *shadow ? below(path, shadow) : NULL;
-  *in_shadow = found != NULL;
+GENERAL const char *path_below(const char *path, int *in_overlay) {
+  const char *found = *overlay ? below(path, overlay) : NULL;
+  *in_overlay = found != NULL;
   return found ? found : below(path, environment_root);
 }
 
-int path_of(char to[PATH_BYTES], int in_shadow, const char *path) {
+int path_of(char to[PATH_BYTES], int in_overlay, const char *path) {
   struct text text = text_in(to, PATH_BYTES);
-  put(&text, in_shadow ? shadow_root() : environment_root);
+  put(&text, in_overlay ? overlay_root() : environment_root);
   put(&text, "/");
   put(&text, path);
   return text.whole;

@@ -1,5 +1,5 @@
 /* The environment that this library lies in, and where what may not be written there comes back
- * instead: a folder of the user's own, its shadow, with the same paths below it. */
+ * instead: a folder of the user's own, its overlay, with the same paths below it. */
 #ifndef TRIMTAB_PLACE_H
 #define TRIMTAB_PLACE_H
 
@@ -20,19 +20,19 @@ const char *variable(char **variables, const char *name);
 /* Whether this process sees the environment where it lies, which it does not in a chroot. */
 int sees_environment(void);
 
-/* Where the shadow is, made if need be; ends the program where that is not possible. Whether it is. */
-const char *shadow_root(void);
-int may_have_shadow(void);
+/* Where the overlay is, made if need be; ends the program where that is not possible. Whether it is. */
+const char *overlay_root(void);
+int may_have_overlay(void);
 
 /* Whether it is known, so that an open folder or the working directory may lie in it. */
-GENERAL int has_shadow(void);
+GENERAL int has_overlay(void);
 
-/* The path below the environment of one that has no links: in it, or in its shadow, as `in_shadow`
+/* The path below the environment of one that has no links: in it, or in its overlay, as `in_overlay`
  * says; NULL for any other. */
-GENERAL const char *path_below(const char *path, int *in_shadow);
+GENERAL const char *path_below(const char *path, int *in_overlay);
 
 /* Write where a path below the environment lies; 0 when it is too long. */
-int path_of(char to[PATH_BYTES], int in_shadow, const char *below);
+int path_of(char to[PATH_BYTES], int in_overlay, const char *below);
 
 /* A folder of the user's own, in which what cannot be written in the environment is kept: its name; and
  * whether it is there, made if need be, and nobody else may change it. */

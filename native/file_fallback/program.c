@@ -8,7 +8,7 @@
 
 #include "bring_back.h"
 #include "init.h"
-#include "unheard.h"
+#include "interposer_bypass.h"
 
 enum { MOST_INTERPRETERS = 5, PAGE_BYTES = 4096 };
 static const char preload[] = "LD_PRELOAD=", libraries[] = "LD_LIBRARY_PATH=";
@@ -159,10 +159,10 @@ static int read_first_line(char *head, char word[HEAD_BYTES], char argument[HEAD
 }
 
 static const struct entry *entry_of(struct walk *walk, long folder, const char *path) {
-  int in_shadow;
-  walk->in_shadow = 0;
+  int in_overlay;
+  walk->in_overlay = 0;
   if (!may_be_removed(path) || !walk_along(walk, folder, path, 1)) return NULL;
-  const char *below = path_below(walk->here, &in_shadow);
+  const char *below = path_below(walk->here, &in_overlay);
   return below && sees_environment() && entry_at(below, &walk->entry) ? &walk->entry : NULL;
 }
 
@@ -178,8 +178,8 @@ static long read_head(long folder, const char *path, int flags, char head[HEAD_B
 static void check_executable(const char *path) {
   enum { FLAGS = 10, NO_EXECUTION = 8, WORDS = 16 }; /* of struct statfs; ST_NOEXEC */
   uint64_t found[WORDS];
-  if (!KERNEL(__NR_statfs, shadow_root(), found, 0, 0) && found[FLAGS] & NO_EXECUTION)
-    give_up(path, ": it, or what it needs, was removed and came back in ", shadow_root(),
+  if (!KERNEL(__NR_statfs, overlay_root(), found, 0, 0) && found[FLAGS] & NO_EXECUTION)
+    give_up(path, ": it, or what it needs, was removed and came back in ", overlay_root(),
             ", where nothing may be executed (noexec); name another folder with TRIMTAB_STORE_CACHE, "
             "or profile the workload with what it does now", "");
 }
@@ -200,7 +200,7 @@ static int asks_for_init(long folder, const char *path) {
   if (file < 0) return 0;
   int asks = !KERNEL(__NR_fstat, file, &status, 0, 0) && !(status.mode & RIGHTS_OF_OWNERS) &&
              KERNEL(__NR_fgetxattr, file, "security.capability", attribute, sizeof attribute) < 0 &&
-             is_unheard(file);
+             bypasses_interposer(file);
   close_file(file);
   return asks;
 }
@@ -219,17 +219,17 @@ static void find_start(struct start *start, struct walk *walk, long folder, cons
   char word[HEAD_BYTES], argument[HEAD_BYTES], place[PATH_BYTES];
   const char *called = path;
   long begin = folder;
-  int in_shadow = 0;
+  int in_overlay = 0;
   for (int scripts = 0; scripts < MOST_INTERPRETERS; scripts++) {
     const struct entry *entry = entry_of(walk, folder, path);
     if (entry && entry->needs) {
       bring_back_needs(entry);
       choose_libraries(start, entry, variables);
     }
-    if (!scripts) path_below(path, &in_shadow);
+    if (!scripts) path_below(path, &in_overlay);
     if (scripts == 1) {
-      int moved = entry && walk->in_shadow && path_of(place, 1, entry->path);
-      if (moved || in_shadow) {
+      int moved = entry && walk->in_overlay && path_of(place, 1, entry->path);
+      if (moved || in_overlay) {
         path = moved ? place : word;
         memcpy(start->interpreter, path, strlen(path) + 1);
         memcpy(start->word, word, HEAD_BYTES);
@@ -238,7 +238,7 @@ static void find_start(struct start *start, struct walk *walk, long folder, cons
     }
     memset(&head, 0, sizeof head);
     if (read_head(folder, path, flags, head.bytes) <= 0) return;
-    if (in_shadow || *start->interpreter || *start->libraries) check_executable(path);
+    if (in_overlay || *start->interpreter || *start->libraries) check_executable(path);
     if (!begins_with(head.bytes, "#!")) {
       choose_preload(start, scripts ? word : path, (const uint8_t *)head.bytes, variables);
       start->by_init = has_init && !*start->interpreter && *called && (*called == '/' || (int)begin == AT_FDCWD) &&

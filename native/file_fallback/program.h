@@ -1,5 +1,5 @@
-/* What a program is started with: variables by which it finds libraries that came back in the shadow,
- * and by which it loads this library; and the interpreter of a script, where either is in the shadow. */
+/* What a program is started with: variables by which it finds libraries that came back in the overlay,
+ * and by which it loads this library; and the interpreter of a script, where either is in the overlay. */
 #ifndef TRIMTAB_PROGRAM_H
 #define TRIMTAB_PROGRAM_H
 

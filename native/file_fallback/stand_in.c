@@ -10,23 +10,23 @@
 
 enum { BLOCK_BYTES = 4096, SECTOR_BYTES = 512 };
 
-int path_of_stand_in(char to[PATH_BYTES], int in_shadow, const struct entry *entry) {
+int path_of_stand_in(char to[PATH_BYTES], int in_overlay, const struct entry *entry) {
   char name[64];
   struct text text = text_in(name, sizeof name);
   put(&text, STAND_INS);
   put_number(&text, entry->number, 1);
-  return path_of(to, in_shadow, name);
+  return path_of(to, in_overlay, name);
 }
 
 long make_hollow(const struct entry *entry, long file) {
   return may_grow(file, entry->bytes) ? KERNEL(__NR_ftruncate, file, entry->bytes, 0, 0) : -EFBIG;
 }
 
-static void make_folders(int in_shadow) {
+static void make_folders(int in_overlay) {
   static const char *const folders[] = {"trimtab", STAND_INS};
   char path[PATH_BYTES];
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-    if (path_of(path, in_shadow, folders[i])) KERNEL(__NR_mkdir, path, 0755, 0, 0);
+    if (path_of(path, in_overlay, folders[i])) KERNEL(__NR_mkdir, path, 0755, 0, 0);
 }
 
 /* Its time is given to it last: without that it is not whole, and made again by who has the lock. A file
@@ -39,11 +39,11 @@ static int is_whole(const struct entry *entry, const char *place) {
 }
 
 /* In its place from the first: another name meanwhile would cost as much again. */
-static long make(const struct entry *entry, int in_shadow, const char *place) {
+static long make(const struct entry *entry, int in_overlay, const char *place) {
   enum { FLAGS = O_WRONLY | O_CREAT | O_NOFOLLOW, RIGHTS = 0777 };
   long file = open_path(AT_FDCWD, place, FLAGS, entry->mode & RIGHTS);
   if (file == -ENOENT) {
-    make_folders(in_shadow);
+    make_folders(in_overlay);
     file = open_path(AT_FDCWD, place, FLAGS, entry->mode & RIGHTS);
   }
   if (file < 0) return file;
@@ -54,23 +54,23 @@ static long make(const struct entry *entry, int in_shadow, const char *place) {
   return error;
 }
 
-static int is_back(long state, int in_shadow, const struct entry *entry) {
+static int is_back(long state, int in_overlay, const struct entry *entry) {
   char path[PATH_BYTES];
-  return in_shadow ? path_of(path, 1, entry->path) && is_there(path)
+  return in_overlay ? path_of(path, 1, entry->path) && is_there(path)
                    : has_state(state, entry, BACK);
 }
 
 /* 1 where it stands there, 0 where the file itself came back or is gone, -errno where none can be made. */
-static long stand_in(const struct entry *entry, int in_shadow) {
+static long stand_in(const struct entry *entry, int in_overlay) {
   char place[PATH_BYTES];
-  if (!path_of_stand_in(place, in_shadow, entry)) return -ENAMETOOLONG;
+  if (!path_of_stand_in(place, in_overlay, entry)) return -ENAMETOOLONG;
   if (is_whole(entry, place)) return 1;
-  long guard = in_shadow ? open_shadow_guard() : open_state(O_RDWR);
+  long guard = in_overlay ? open_overlay_guard() : open_state(O_RDWR);
   if (guard < 0) return guard;
   lock(guard);
   long result = 0;
-  if (!is_back(guard, in_shadow, entry)) {
-    result = is_whole(entry, place) ? 0 : make(entry, in_shadow, place);
+  if (!is_back(guard, in_overlay, entry)) {
+    result = is_whole(entry, place) ? 0 : make(entry, in_overlay, place);
     if (!result) result = 1;
   }
   unlock(guard);
@@ -89,9 +89,9 @@ int find_stand_in(struct walk *walk, const struct entry *entry) {
   if (entry->kind != REGULAR || *entry->names) return 0;
   long result = stand_in(entry, 0);
   if (result < 0 && is_back_for_others(entry)) return 0;
-  walk->in_shadow = result < 0 && may_have_shadow();
-  if (walk->in_shadow) result = stand_in(entry, 1);
-  if (!result) walk->in_shadow = 0;
+  walk->in_overlay = result < 0 && may_have_overlay();
+  if (walk->in_overlay) result = stand_in(entry, 1);
+  if (!result) walk->in_overlay = 0;
   if (!result) return 0;
   walk->stood_for = 1;
   walk->told = result < 0;

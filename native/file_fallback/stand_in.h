@@ -7,10 +7,10 @@
 #include "calls.h"
 #include "walk.h"
 
-/* A file for each, named by the number of its entry; in the shadow likewise. */
+/* A file for each, named by the number of its entry; in the overlay likewise. */
 #define STAND_INS "trimtab/stand-ins/"
 
-int path_of_stand_in(char to[PATH_BYTES], int in_shadow, const struct entry *entry);
+int path_of_stand_in(char to[PATH_BYTES], int in_overlay, const struct entry *entry);
 
 /* Have the file at `walk->here`, which is away, stood for. 0 where it has to be found itself: it came back
  * meanwhile, the program removed it, or it has several names. */

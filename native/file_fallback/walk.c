@@ -76,13 +76,13 @@ static long look(struct walk *walk, int is_last, int bring) {
   for (;;) {
     long result = KERNEL(__NR_readlink, walk->here, walk->work, PATH_BYTES - 1, 0);
     if (result >= 0) walk->work[result] = 0;
-    if (result >= 0 || result == -EINVAL) walk->in_shadow = 0;
+    if (result >= 0 || result == -EINVAL) walk->in_overlay = 0;
     if (result != -ENOENT || !bring) return result;
     switch (bring_back(walk, is_last && walk->looks)) {
       case IN_PLACE: walk->came_back = 1; continue;
       case STOOD_FOR: walk->came_back = walk->detour = 1; return -EINVAL;
       case IN_SHADOW:
-        walk->came_back = walk->detour = walk->in_shadow = 1;
+        walk->came_back = walk->detour = walk->in_overlay = 1;
         return *walk->work ? (long)strlen(walk->work) : -EINVAL;
       default: return -ENOENT;
     }
@@ -96,10 +96,10 @@ static int go_down(struct walk *walk, const char *name, size_t length) {
   return here.whole;
 }
 
-/* The folder above may lie in the shadow too. At the end of the way that has to be known. */
+/* The folder above may lie in the overlay too. At the end of the way that has to be known. */
 static int go_up(struct walk *walk, int is_last, int bring) {
   cut_last(walk->here);
-  walk->in_shadow = 0;
+  walk->in_overlay = 0;
   return !is_last || !*walk->here || look(walk, 0, bring) == -EINVAL;
 }
 
@@ -130,9 +130,9 @@ static const char *take_folders(struct walk *walk, const char *path) {
 
 /* Whether the index may have something at the place. */
 static GENERAL int may_be_away(const char *place) {
-  int in_shadow;
-  const char *below = path_below(place, &in_shadow);
-  return in_shadow || (below && may_be_entry(below));
+  int in_overlay;
+  const char *below = path_below(place, &in_overlay);
+  return in_overlay || (below && may_be_entry(below));
 }
 
 GENERAL int has_nothing_removed(long folder, const char *path) {
@@ -192,29 +192,29 @@ static int go(struct walk *walk, const char *path, int follow, int bring) {
     if (result < 0 || ++links > MOST_LINKS) return 0;
     walk->here[before] = 0;
     if (!follow_link(walk, walk->work, &rest)) return 0;
-    walk->in_shadow = 0;
+    walk->in_overlay = 0;
   }
   return 1;
 }
 
 GENERAL void forget_walk(struct walk *walk) {
-  walk->in_shadow = walk->came_back = walk->detour = walk->alone = walk->looks = walk->refused = 0;
+  walk->in_overlay = walk->came_back = walk->detour = walk->alone = walk->looks = walk->refused = 0;
   walk->stood_for = walk->told = 0;
 }
 
 int walk_along(struct walk *walk, long folder, const char *path, int follow) {
-  int in_shadow;
-  walk->came_back = walk->detour = walk->in_shadow = walk->refused = 0;
+  int in_overlay;
+  walk->came_back = walk->detour = walk->in_overlay = walk->refused = 0;
   walk->stood_for = 0;
   *walk->here = 0;
   if (*path != '/') {
     if (!path_of_folder(folder, walk->here)) return 0;
-    const char *below = path_below(walk->here, &in_shadow);
-    if (below && in_shadow) {
+    const char *below = path_below(walk->here, &in_overlay);
+    if (below && in_overlay) {
       struct text text = text_in(walk->spelled, PATH_BYTES);
       put(&text, below);
       if (!path_of(walk->here, 0, walk->spelled)) return 0;
-      walk->in_shadow = walk->detour = 1;
+      walk->in_overlay = walk->detour = 1;
     }
   }
   struct text rest = text_in(walk->rest, PATH_BYTES);

@@ -6,14 +6,14 @@
 
 /* Where a way ended. */
 struct walk {
-  char here[PATH_BYTES]; /* without links; of what lies in the shadow its place in the environment */
+  char here[PATH_BYTES]; /* without links; of what lies in the overlay its place in the environment */
   char rest[PATH_BYTES], work[PATH_BYTES], spelled[PATH_BYTES];
-  int in_shadow; /* `here` itself */
-  int came_back; /* whether anything did, or was answered from the shadow */
-  int detour;    /* whether anything on the way lies in the shadow */
+  int in_overlay; /* `here` itself */
+  int came_back; /* whether anything did, or was answered from the overlay */
+  int detour;    /* whether anything on the way lies in the overlay */
   int alone;     /* whether other names of a file that comes back are left to others */
   int looks;     /* whether what is at the end is only looked at */
-  int refused;   /* errno: why something had to come back in the shadow; 0 for nothing */
+  int refused;   /* errno: why something had to come back in the overlay; 0 for nothing */
   struct entry entry; /* the last one that was looked up on the way */
   int stood_for;      /* whether something stands for it at `here` */
   int told;           /* whether nothing could be made to stand for it */

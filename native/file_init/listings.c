@@ -28,7 +28,7 @@ static uint8_t buffer[ROOM_BYTES] __attribute__((aligned(8)));
 
 static const struct folder *folder_of(long thread, int folder) {
   char path[PATH_BYTES], name[32];
-  int in_shadow;
+  int in_overlay;
   long open = open_of_asker(thread, folder, O_PATH);
   if (open < 0) return NULL;
   struct text text = text_in(name, sizeof name);
@@ -38,7 +38,7 @@ static const struct folder *folder_of(long thread, int folder) {
   close_file(open);
   if (length <= 0) return NULL;
   path[length == 1 ? 0 : length] = 0;
-  const char *below = path_below(path, &in_shadow);
+  const char *below = path_below(path, &in_overlay);
   return below ? folder_at(below) : NULL;
 }
 

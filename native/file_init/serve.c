@@ -65,9 +65,9 @@ static int removes_folders(const struct question *question) {
 /* The folder takes with it what was removed from it. */
 static void before_removal(const struct question *question) {
   struct status status;
-  int in_shadow;
-  const char *below = path_below(walk.here, &in_shadow);
-  if (!below || walk.in_shadow || status_of(AT_FDCWD, walk.here, AT_SYMLINK_NOFOLLOW, &status) ||
+  int in_overlay;
+  const char *below = path_below(walk.here, &in_overlay);
+  if (!below || walk.in_overlay || status_of(AT_FDCWD, walk.here, AT_SYMLINK_NOFOLLOW, &status) ||
       !is_folder(&status))
     return;
   if (question->call->behaviour & MAKES) bring_back_below(below);
@@ -147,25 +147,25 @@ static unsigned wanted_by(const struct question *question) {
   }
 }
 
-/* What came back in the shadow, as the root may not be written, has no place in which the kernel finds it. */
-static void answer_from_shadow(struct question *question) {
-  int in_shadow;
+/* What came back in the overlay, as the root may not be written, has no place in which the kernel finds it. */
+static void answer_from_overlay(struct question *question) {
+  int in_overlay;
   unsigned wanted = wanted_by(question);
   uint16_t number = question->call->number;
-  const char *below = path_below(walk.here, &in_shadow);
+  const char *below = path_below(walk.here, &in_overlay);
   const struct entry *entry = below && entry_at(below, &walk.entry) ? &walk.entry : NULL;
-  if (!below || !path_of(place, walk.in_shadow, below)) return;
+  if (!below || !path_of(place, walk.in_overlay, below)) return;
   if (!*place) memcpy(place, "/", 2);
   int opens = number == __NR_open || number == __NR_openat || number == __NR_creat;
   int flags = open_flags(question), is_new = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
   if (!is_our_user(question->thread) || (!opens && !(question->call->behaviour & (LOOKS | REMOVES | MAKES)))) {
-    say("/", below, ": was removed, and came back in ", shadow_root(),
+    say("/", below, ": was removed, and came back in ", overlay_root(),
         ", as its place may not be written: the program does not find it there");
     return;
   }
   if (is_new) answer(question, -EEXIST);
-  else if (walk.in_shadow && entry && entry->kind == REGULAR && !may(entry, wanted)) answer(question, -EACCES);
-  else if (walk.in_shadow && (question->call->behaviour & REMOVES || wanted & W_OK))
+  else if (walk.in_overlay && entry && entry->kind == REGULAR && !may(entry, wanted)) answer(question, -EACCES);
+  else if (walk.in_overlay && (question->call->behaviour & REMOVES || wanted & W_OK))
     answer(question, -(walk.refused ? walk.refused : EACCES));
   else if (question->call->behaviour & LOOKS) look(question);
   else if (opens) give(question);
@@ -212,9 +212,9 @@ static void answer_call(struct question *question) {
     if (!has_our_root(question->thread)) return;
     if (!put_back(question, names[i], i ? 0 : follows(question))) continue;
     if (walk.stood_for && !walk.told) {
-      if (path_of_stand_in(place, walk.in_shadow, &walk.entry)) look(question);
+      if (path_of_stand_in(place, walk.in_overlay, &walk.entry)) look(question);
     } else if (is_told_by_index(&walk)) look(question);
-    else if (walk.detour) answer_from_shadow(question);
+    else if (walk.detour) answer_from_overlay(question);
     else if (call->behaviour & EXECUTES) bring_back_needs_of_program();
   }
 }

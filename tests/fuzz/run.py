@@ -32,11 +32,11 @@ SHARES = {
     "elf": 6, "fatbin": 3, "cubin": 2, "traced_records": 2, "documents": 3, "traces": 3,
     "configuration": 3, "roots": 2, "file_index": 2, "sif": 1,
 }  # fmt: skip
-# Of the run that is the same every time: about what five minutes of two processors come to.
+# Of the run that is the same every time: about what a minute and a half of two processors come to.
 INPUTS = {
-    "elf": 40_000, "fatbin": 20_000, "cubin": 300_000, "traced_records": 150_000,
-    "documents": 200_000, "traces": 40_000, "configuration": 600, "roots": 12_000,
-    "file_index": 3_000, "sif": 40_000,
+    "elf": 14_000, "fatbin": 7_000, "cubin": 80_000, "traced_records": 45_000,
+    "documents": 65_000, "traces": 14_000, "configuration": 200, "roots": 4_000,
+    "file_index": 1_000, "sif": 13_000,
 }  # fmt: skip
 _AT_ONCE = 2
 # Of one process: libFuzzer's own memory grows with every input.

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trimtab.binaries.rewriting.dt_auxiliary import linker_is_sound
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.images.sif.squashfs import missing_programs
 from trimtab.installation import how_to_add
 from trimtab.places import IS_CHECKOUT, NATIVE, OPTIONAL_PARTS
@@ -145,16 +145,16 @@ def missing(part: str) -> str:
 
 
 def doctor() -> None:
-    """Say what this machine lacks, what that costs, and how to get it."""
+    """List missing parts of this machine, their consequences, and how to install them."""
     findings = examine()
     table = Table("part", "state", "what to do")
     for finding in findings:
         state = Text("there", "green") if finding.present else Text("missing", "yellow")
-        if not (finding.present and speaker.quiet):
+        if not (finding.present and console.quiet):
             table.add_row(finding.part, state, finding.advice)
     if table.row_count:
-        speaker.answer(table)
-    speaker.result({"findings": [asdict(finding) for finding in findings]})
+        console.answer(table)
+    console.result({"findings": [asdict(finding) for finding in findings]})
 
 
 def examine() -> list[Finding]:

@@ -6,7 +6,7 @@ import sys
 
 from rich.text import Text
 
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.output.terminal import prints_any_name
 from trimtab.cli.overview import ADVANCED, VERBS, overview
 from trimtab.errors import Stopped, check_working_folder, exit_code_of, format_error
@@ -25,12 +25,12 @@ def main() -> None:
         check_working_folder()
         _run()
     except Stopped as stopped:
-        speaker.problems.print(str(stopped), soft_wrap=True)
+        console.problems.print(str(stopped), soft_wrap=True)
         sys.exit(stopped.exit_code)
     except Exception as error:
         if (words := format_error(error)) is None:
             raise
-        speaker.problems.print(Text("error:", "bold red"), words, soft_wrap=True)
+        console.problems.print(Text("error:", "bold red"), words, soft_wrap=True)
         sys.exit(exit_code_of(error))
 
 

@@ -10,17 +10,15 @@ from trimtab.cli.output.command_group import CommandGroup
 VERBS = {
     "debloat": "Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it.",
     "verify": "Run the debloated program again in both environments and compare what it does.",
-    "check": "Say what slim environments weigh as a whole; end with exit code 3 where one is over"
-    " budget.",
+    "check": "Report the size of slim environments; exit with code 3 if one is over budget.",
     "image": "Container images: make them slim, compare two, have several share a layer, or"
     " partition one.",
     "new": "Make a project of your own, which debloats COMMAND and reports on it, in FOLDER.",
-    "run": "Run the experiment of this folder, or what of it is out of date.",
-    "tune": "Search the best parameters of a program: it is trained again and again, as trials.",
+    "run": "Run the experiment of this folder: the stages that are out of date.",
+    "tune": "Search a program's best parameters: it is trained again and again, as trials.",
     "schedule": "Queues of real jobs.",
-    "doctor": "Say what this machine lacks, what that costs, and how to get it.",
-    "advanced": "Single steps, and what few need: learn, compare, trace, locate, reconstruct,"
-    " probe.",
+    "doctor": "List missing parts of this machine, their consequences, and how to install them.",
+    "advanced": "Single steps: learn, compare, trace, locate, reconstruct, probe.",
 }
 ADVANCED = ("learn", "compare", "trace", "locate", "reconstruct", "probe")  # old names without it
 GIVEN_ALWAYS: dict[str, Any] = {

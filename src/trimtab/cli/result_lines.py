@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.summary import format_scanners, removed_files_in, summary_of
 from trimtab.config.groups.debloat import Debloat, Fallback
 from trimtab.debloating.removal import options_of
@@ -19,14 +19,14 @@ def say_result(folder: Path, settling: Settling) -> None:
     (environment,) = outcome_in(folder).environments
     options = options_of(folder)
     for name, words in result_lines(folder, environment, options, settling):
-        speaker.notes.print(escape_control_characters(f"{name:<9}{words}"), soft_wrap=True)
-    if not speaker.verbose:
+        console.notes.print(escape_control_characters(f"{name:<9}{words}"), soft_wrap=True)
+    if not console.verbose:
         return
     for part in summary_of(folder, settling):
-        speaker.notes.print(part, soft_wrap=isinstance(part, str))
+        console.notes.print(part, soft_wrap=isinstance(part, str))
     if (removed := removed_files_in(folder)) is not None:
-        speaker.notes.print(removed)
-        speaker.notes.print(format_scanners(folder, options.package_database), soft_wrap=True)
+        console.notes.print(removed)
+        console.notes.print(format_scanners(folder, options.package_database), soft_wrap=True)
 
 
 def result_lines(

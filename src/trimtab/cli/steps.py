@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from trimtab.cli import program_options, workspace
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.output.progress_lines import LIBRARIES, RUNS, ProgressBars
 from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating.settling import OnTurn
@@ -32,21 +32,21 @@ def traced(
 ) -> Usage:
     """Trace a program into the workspace `folder` and tell what was noted; see workspace.trace."""
     step = f"tracing: {runs + 2} runs"  # two as it is, the others traced
-    with speaker.step(step), telling(_note):
+    with console.step(step), telling(_note):
         usage = workspace.trace(folder, command, program, runs, keep_libraries)
     for note in usage.notes:
         _note(note)
     ends = program.ends_with
     asked = f"{'exit code ' if ends.isdigit() else ''}{ends}, as asked" if ends else "exit code 0"
     how = "well" if program.drive and not ends else f"with {asked}"
-    speaker.notes.print(f"every run ended {how}", soft_wrap=True)
+    console.notes.print(f"every run ended {how}", soft_wrap=True)
     for saturation in usage.saturation:
-        speaker.detail(str(saturation))
+        console.detail(str(saturation))
     return usage
 
 
 def _note(words: str) -> None:
-    speaker.notes.print(
+    console.notes.print(
         Text("note:", "bold"), Text(escape_control_characters(words)), soft_wrap=True
     )
 
@@ -55,7 +55,7 @@ def slimmed(
     folder: Path, options: Debloat, gpus: list[str] | None, settle: int, words: str
 ) -> Settling:
     """Make the slim environment of the workspace `folder` and show how far that is."""
-    with speaker.bars(words) as progress, telling(speaker.notes.print):
+    with console.bars(words) as progress, telling(console.notes.print):
         task = progress.add_task("building", total=None, unit=LIBRARIES)
         return workspace.debloat(
             folder,

@@ -145,10 +145,10 @@ def format_scanners(folder: Path, choice: PackageDatabase) -> str:
     kept, every = packages[packages["kept"]]["package"].nunique(), packages["package"].nunique()
     here = f"files of {kept:,} of {every:,} packages stay"
     if choice == PackageDatabase.KEEP:
-        return f"{here}: these are what scanners find"
+        return f"{here}, and scanners find these"
     return (
-        f"{here}, but scanners find none, and report no vulnerabilities whatever is there: the"
-        " package database is dropped"
+        f"{here}, but the package database is dropped: scanners find no packages and report no"
+        " vulnerabilities"
     )
 
 

@@ -10,12 +10,11 @@ from rich.text import Text
 from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
 from trimtab.cli.doctor import doctor
-from trimtab.cli.format_settling import format_risk
 from trimtab.cli.image.command import image
 from trimtab.cli.options.debloat import DEBLOAT, Gpus, Runs, SettleOption
 from trimtab.cli.options.group import option_groups
 from trimtab.cli.output.command_group import CommandGroup
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.overview import ADVANCED, GIVEN_ALWAYS, VERBS, options_of_all
 from trimtab.cli.program_options import PROGRAM, ProgramOptions, words
 from trimtab.cli.project.new import new
@@ -117,10 +116,10 @@ def debloat(
     step = "making and settling the slim environment"
     settling = slimmed(folder, options, gpus, settle, step)
     if options.mode == Mode.PUNCH and options.fallback != Fallback.NONE:
-        speaker.notes.print("no fallback with mode punch: a call into removed code is a crash")
+        console.notes.print("no fallback with mode punch: a call into removed code is a crash")
     say_result(folder, settling)
-    speaker.path(folder / "env")
-    speaker.result(outcome_in(folder).to_json())
+    console.path(folder / "env")
+    console.result(outcome_in(folder).to_json())
 
 
 @_add_advanced
@@ -130,14 +129,14 @@ def learn(
     repeats: Annotated[int, typer.Option(min=1, help="Runs in the slim environment.")] = 5,
     record: Annotated[
         Path | None,
-        typer.Option(help="What a fallback recorded, as fallback.jsonl; nothing is run then."),
+        typer.Option(help="A fallback's record, as fallback.jsonl; then nothing is run."),
     ] = None,
     forget: Annotated[
         bool,
         typer.Option(
             "--forget",
-            help="Put the environment back to what was delivered: files that came back since go"
-            " again. Nothing is run, and nothing kept.",
+            help="Restore the environment as it was delivered: remove files that came back since."
+            " Runs nothing, keeps nothing.",
         ),
     ] = False,
 ) -> None:
@@ -150,26 +149,26 @@ def learn(
         raise UserError("--forget keeps nothing: expected it without --record")
     if forget:
         came_back = forget_in(folder)
-        speaker.notes.print(f"{came_back}; they are removed again")
-        speaker.path(folder / "env")
-        speaker.result({"removed_files": came_back.files, "removed_bytes": came_back.disk_bytes})
+        console.notes.print(f"{came_back}; they are removed again")
+        console.path(folder / "env")
+        console.result({"removed_files": came_back.files, "removed_bytes": came_back.disk_bytes})
         return
     say_what_came_back(folder)
     slim = SlimFolder(folder)
     if record:
-        with speaker.step("making the environment again"):
+        with console.step("making the environment again"):
             missed = slim.learn_from_record(record)
     else:
-        with speaker.bars("running it in the slim environment") as progress:
+        with console.bars("running it in the slim environment") as progress:
             missed = slim.learn_from_runs(repeats, settling_bar(progress, repeats))
-    speaker.notes.print(
+    console.notes.print(
         f"{missed:,} removed pieces were missed" + (": kept from now on" if missed else "")
     )
     if missed and not slim.is_workspace:
-        speaker.notes.print("run the workflow again to have them: `snakemake --cores all debloat`")
+        console.notes.print("run the workflow again to have them: `snakemake --cores all debloat`")
     changed = slim.environment if slim.is_workspace else slim.learned
-    speaker.path(changed)
-    speaker.result({"missed": missed, "learned": slim.learned, "changed": changed})
+    console.path(changed)
+    console.result({"missed": missed, "learned": slim.learned, "changed": changed})
 
 
 @app.command()
@@ -181,8 +180,8 @@ def verify(
         list[str] | None,
         typer.Option(
             metavar="COMMAND",
-            help="A command with another input, which was not profiled (of a server: that drives"
-            " it): what it misses is told. May be given several times.",
+            help="A command with an input that was not profiled (for a server: its client)."
+            " Reports removed code that it asks for. Repeatable.",
         ),
     ] = None,
 ) -> None:
@@ -193,39 +192,39 @@ def verify(
     """
     commands = [words("--held-out", text) for text in held_out or []]
     try:
-        with speaker.step(f"verifying: {repeats} runs in each environment"):
+        with console.step(f"verifying: {repeats} runs in each environment"):
             path = workspace.verify(folder, repeats, commands)
     except VerificationError:
         verdict = Verdict.read(folder / "failure/verify.json")
-        speaker.result(verdict.to_json())
+        console.result(verdict.to_json())
         _tell_held_out(verdict)
         raise
     except NotJudgedError:
         verdict = Verdict.read(folder / "verify.json")
-        speaker.result(verdict.to_json())
+        console.result(verdict.to_json())
         _tell_held_out(verdict)
         raise
     verdict = Verdict.read(path)
     [verified] = verdict.workloads
     end = f", which {verified.ended}" if verified.ended else ""
-    speaker.notes.print(f"equal output in every run{end}", style="green")
+    console.notes.print(f"equal output in every run{end}", style="green")
     say_what_came_back(folder)
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
-        speaker.notes.print(f"{clean}; {format_risk(verified.risk)}", soft_wrap=True)
+        console.notes.print(f"{clean}; {verified.risk}", soft_wrap=True)
     if verdict.machine and verdict.machine.busy:
         said = f"the machine was busy: {verdict.machine.busy}; measure again when it is idle"
-        speaker.notes.print(said, style="yellow", soft_wrap=True)
+        console.notes.print(said, style="yellow", soft_wrap=True)
     if missed := verdict.missed_files:
         said = f"{len(missed):,} removed files were looked for: {missed[0]}"
-        speaker.notes.print(said, soft_wrap=True)
+        console.notes.print(said, soft_wrap=True)
     _tell_held_out(verdict)
-    speaker.path(path)
-    speaker.result(verdict.to_json())
+    console.path(path)
+    console.result(verdict.to_json())
 
 
 def _tell_held_out(verdict: Verdict) -> None:
     if verdict.held_out:
-        speaker.notes.print(held_out_table(verdict.held_out))
+        console.notes.print(held_out_table(verdict.held_out))
         for line in format_missed(verdict.held_out):
-            speaker.notes.print(Text(escape_control_characters(line)), soft_wrap=True)
+            console.notes.print(Text(escape_control_characters(line)), soft_wrap=True)

@@ -213,8 +213,7 @@ def check_end(folder: Path, usage: Usage) -> None:
         said = usage.unasked_end.rpartition(": ")[0]
         end = _workload(folder).ends_with
         raise UserError(
-            f"{folder}: {said}, and nobody said that this is right: debloat it again, with"
-            f" `--ends-with {end}` if it is"
+            f"{folder}: {said}; if that is right, debloat it again with `--ends-with {end}`"
         )
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from trimtab.cli.options.debloat import DEBLOAT, IMAGE, LOCATE, RECONSTRUCT
 from trimtab.cli.options.group import OptionGroup, option_groups
 from trimtab.cli.output.command_group import CommandGroup
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.program_options import PROGRAM
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Remove, Symbols
 from trimtab.config.groups.workload import Workload
@@ -123,7 +123,7 @@ def test_common_options_are_shown_and_all_are_taken(capfd: pytest.CaptureFixture
     @verbs.command(common=["symbols"])
     @option_groups(options=LOCATE)
     def verb(options: Debloat) -> None:
-        speaker.notes.print(options.gpu.value)
+        console.notes.print(options.gpu.value)
 
     few, every = (CliRunner().invoke(verbs, [asked]).output for asked in ("--help", "--help-all"))
     assert "--symbols" in few and "--gpu" not in few and few.rstrip().endswith("shows 2 more")
@@ -131,3 +131,14 @@ def test_common_options_are_shown_and_all_are_taken(capfd: pytest.CaptureFixture
     assert not any(option.hidden for option in get_command(verbs).params)
     verbs(["--gpu", "keep"], standalone_mode=False)
     assert capfd.readouterr().err == "keep\n"
+
+
+def test_every_verb_takes_help_all() -> None:
+    verbs = CommandGroup()
+
+    @verbs.command()
+    def verb() -> None:
+        pass
+
+    few, every = (CliRunner().invoke(verbs, [asked]).output for asked in ("--help", "--help-all"))
+    assert few == every and "--json" in every and "--help-all" not in every

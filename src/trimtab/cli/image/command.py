@@ -16,7 +16,7 @@ from trimtab.cli.options.debloat import IMAGE as DEBLOAT_IMAGE
 from trimtab.cli.options.debloat import Gpus, Runs, SettleOption
 from trimtab.cli.options.group import option_groups
 from trimtab.cli.output.command_group import CommandGroup
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.overview import VERBS
 from trimtab.cli.program_options import IN_IMAGE, ProgramOptions
 from trimtab.cli.result_lines import say_result
@@ -83,7 +83,7 @@ def slim(
     IMAGE stays as it is. What was removed is in WORKSPACE/store, and comes back in containers that
     have that folder as /trimtab/store, unless --fallback, --store or --store-address say otherwise.
     """
-    with speaker.step("unpacking the image"):
+    with console.step("unpacking the image"):
         original = unpacked_image(location)
     name = slim_name(original)
     try:
@@ -94,21 +94,21 @@ def slim(
     say_result(folder, settling)
     unserved = unserved_programs(root_tree(original.root), [Usage.read(folder / "usage.json")])
     if unserved:
-        speaker.notes.print(format_unserved(unserved), soft_wrap=True)
-    speaker.path(folder / SLIM_IMAGE)
+        console.notes.print(format_unserved(unserved), soft_wrap=True)
+    console.path(folder / SLIM_IMAGE)
     if (folder / "env" / INIT).is_file():
-        speaker.notes.print(format_other_programs(bool(unserved)), soft_wrap=True)
+        console.notes.print(format_other_programs(bool(unserved)), soft_wrap=True)
     if is_sif(original.image.path):
-        speaker.path(folder / SLIM_SIF)
+        console.path(folder / SLIM_SIF)
         if Sif.open(original.image.path).is_signed:
-            speaker.notes.print(
+            console.notes.print(
                 "the original's signatures are not of these files: sign it with `apptainer sign`"
             )
     if original.engine_name is not None:
-        with speaker.step(f"loading {name}"):
+        with console.step(f"loading {name}"):
             _load(folder / SLIM_IMAGE, options.compression)
-        speaker.notes.print(f"the engine has it as {name}")
-    speaker.result(outcome_in(folder).to_json())
+        console.notes.print(f"the engine has it as {name}")
+    console.result(outcome_in(folder).to_json())
 
 
 def _load(archive: Path, compression: Compression) -> None:
@@ -158,7 +158,7 @@ def compare(
     zstd, and unpacked into TMPDIR, for the time that it takes; the transfer is modelled.
     """
     with (
-        speaker.step("reading, compressing and unpacking both images"),
+        console.step("reading, compressing and unpacking both images"),
         _image_or_folder(before) as first,
         _image_or_folder(after) as second,
     ):
@@ -169,11 +169,11 @@ def compare(
             count_gadgets=gadgets,
             advisories=advisories,
         )
-    speaker.answer(sides_table(compared), removed_table(compared))
+    console.answer(sides_table(compared), removed_table(compared))
     if (large := large_files_table(compared)) is not None:
-        speaker.answer(large)
+        console.answer(large)
     record = comparison_record(compared, before, after, gbit_per_s)
-    speaker.result(record.to_json())
+    console.result(record.to_json())
     if output is not None:
         record.write(output)
-        speaker.path(output)
+        console.path(output)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.debloating.several_images.partition import partition as partition_image
 from trimtab.errors import escape_control_characters
 from trimtab.locks import folder_lock
@@ -24,7 +24,7 @@ def partition(
 
     Each is without the others, and what only these need. No program is run.
     """
-    with folder_lock(output), speaker.step("writing an image for each program") as status:
+    with folder_lock(output), console.step("writing an image for each program") as status:
         written = partition_image(
             workspace,
             output,
@@ -39,11 +39,11 @@ def partition(
             archive.parent.name,
             f"{archive.stat().st_size / 1e6:,.1f}",
         )
-    speaker.answer(table)
+    console.answer(table)
     for archive in written.values():
-        speaker.path(archive)
+        console.path(archive)
     images = [
         {"program": program, "image": archive, "size_bytes": archive.stat().st_size}
         for program, archive in written.items()
     ]
-    speaker.result({"images": images})
+    console.result({"images": images})

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.debloating.several_images.fleet import members_of, slim_together
 from trimtab.debloating.several_images.fleet_weights import fleet_of
 from trimtab.errors import escape_control_characters
@@ -31,16 +31,16 @@ def share(
     images that are written have that as one layer, which engines and registries have once. What
     all of them pull and store, before and after, is in fleet.json.
     """
-    with folder_lock(output), speaker.step("making the images slim together") as status:
+    with folder_lock(output), console.step("making the images slim together") as status:
         members = members_of(workspaces, output)
         archives = slim_together(members, output, status.update)
         status.update("weighing what a fleet of them pulls and stores")
         fleet = fleet_of(members, archives)
         fleet.write(output / FLEET)
-    speaker.answer(_table(fleet))
+    console.answer(_table(fleet))
     for path in (*archives.values(), output / FLEET):
-        speaker.path(path)
-    speaker.result(fleet.to_json())
+        console.path(path)
+    console.result(fleet.to_json())
 
 
 def _table(fleet: Fleet) -> Table:

@@ -7,7 +7,7 @@ import typer
 
 from trimtab.cli.image.start_tables import left_table, steps_table
 from trimtab.cli.options.group import option_groups
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.program_options import ENDING, PROGRAM, ProgramOptions
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.workload import Marks
@@ -72,16 +72,16 @@ def start(
         gbit_per_s=gbit_per_s, compression=compression, rounds=rounds, first_output=first_output,
         store=None if store is None else absolute(store), drop_caches=drop_caches,
     )  # fmt: skip
-    with speaker.step("compressing, pulling and starting both images") as status:
+    with console.step("compressing, pulling and starting both images") as status:
 
         def on_round(name: str, number: int, took: ColdRound) -> None:
             said = f"round {number + 1} of {rounds}: {name} {took.total_s:.1f} s"
             status.update(said)
-            speaker.detail(said)
+            console.detail(said)
 
         measured = measure_cold_starts(before, after, workload, conditions, on_round)
-    speaker.answer(steps_table(measured), left_table(measured))
-    speaker.result(measured.to_json())
+    console.answer(steps_table(measured), left_table(measured))
+    console.result(measured.to_json())
     if output is not None:
         measured.write(output)
-        speaker.path(output)
+        console.path(output)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from trimtab.cli.options.group import OptionGroup
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Remove, old_keys
 from trimtab.config.validate import checked, keys_of
@@ -26,8 +26,8 @@ SettleOption = Annotated[
     int,
     typer.Option(
         min=0,
-        help="Runs in a row in which the slim environment has to miss nothing; what it misses is"
-        " kept in the next one.",
+        help="Consecutive runs that must miss nothing in the slim environment. After a miss, the"
+        " code is kept and the count starts again.",
     ),
 ]
 Runs = Annotated[
@@ -43,7 +43,7 @@ def _filled(given: dict[str, Any], _: Mapping[str, Any]) -> Debloat:
     except MistakeError as error:
         raise _ALL.mistake(error) from None
     if old_keys(given):
-        speaker.notes.print(
+        console.notes.print(
             f"--files and --unloaded are old options: type --remove {options.remove.value}"
         )
     return options

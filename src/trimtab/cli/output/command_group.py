@@ -8,12 +8,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _PANEL = "Output"
 _KEPT = "trimtab.output"  # in the contexts of a verb and of what is before it
-_EVERY_OPTION = "trimtab.help_all"  # likewise
+_EVERY_OPTION = "trimtab.help_all"  # in the context of a verb
 
 
 def _keep(context: typer.Context, option: typer.CallbackParam, given: bool) -> bool:
@@ -28,14 +28,14 @@ def _option(*names: str, says: str) -> Any:
 
 def _as_asked(
     quiet: Annotated[
-        bool, _option("--quiet", "-q", says="Say nothing but the result, and errors.")
+        bool, _option("--quiet", "-q", says="Print only the result and errors.")
     ] = False,
     verbose: Annotated[
         bool,
         _option(
             "--verbose", "-v",
-            says="Say what is done: each command that starts, each file that is written, how long"
-            " each step takes, and where an error comes from.",
+            says="Report each command, each written file, the time of each step, and where an error"
+            " comes from.",
         ),
     ] = False,
     as_json: Annotated[
@@ -77,6 +77,9 @@ def _options(function: Callable[..., None]) -> list[Any]:
 
 _OPTIONS = _options(_as_asked)
 _HELP_ALL = _options(_help_all)
+_HIDDEN_HELP_ALL = _options(_help_all)  # of verbs that have no more options than `--help` shows
+for _option_of_all in _HIDDEN_HELP_ALL:
+    _option_of_all.hidden = True
 
 
 class _Verb(TyperCommand):
@@ -92,7 +95,7 @@ class _Verb(TyperCommand):
         options = [one for one in params if isinstance(one, TyperOption) and not one.hidden]
         common = self.common
         self._rare = [] if common is None else [one for one in options if one.name not in common]
-        everything = _HELP_ALL if self._rare else []
+        everything = _HELP_ALL if self._rare else _HIDDEN_HELP_ALL
         super().__init__(*given, params=[*params, *everything, *_OPTIONS], **named)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -118,9 +121,9 @@ class _Verb(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         asked = ctx.meta.get(_KEPT, set())
-        with speaker.speaking(**{str(option.name): option.name in asked for option in _OPTIONS}):
+        with console.speaking(**{str(option.name): option.name in asked for option in _OPTIONS}):
             if self.new_name is not None:
-                speaker.notes.print(
+                console.notes.print(
                     f"trimtab {self.name}: type `trimtab {self.new_name}`; the next version does"
                     " not know the old name",
                     soft_wrap=True,

@@ -182,4 +182,4 @@ def _this_trimtab() -> str:
     return f"trimtab {version('trimtab')}, {python}, {platform.platform()}, in {Path.cwd()}"
 
 
-speaker = Console()
+console = Console()

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from trimtab.cli.options.group import option_groups
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.program_options import ENDING, PROGRAM, ProgramOptions
 from trimtab.cli.project.files import dvc, experiment, parameters, shared, workload_file
 from trimtab.cli.workspace import find_interpreter, find_program, no_such_program
@@ -59,13 +59,13 @@ def new(
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(path) as temporary:
             temporary.write_text(text)
-    speaker.notes.print(
+    console.notes.print(
         f"look at {folder}/conf/workload/{name}.yaml, then: cd {shlex.quote(str(folder))} &&"
         " trimtab run",
         soft_wrap=True,
     )
-    speaker.path(folder)
-    speaker.result({"folder": folder, "name": name, "files": [folder / file for file in files]})
+    console.path(folder)
+    console.result({"folder": folder, "name": name, "files": [folder / file for file in files]})
 
 
 def _of_environment(folder: Path, command: list[str], program: ProgramOptions) -> Workload:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.project.conf import configurations
 from trimtab.config.fields import ConfigError
 from trimtab.config.parameters import overrides_of, read_overrides
@@ -29,7 +29,7 @@ def run(
     ] = None,
     cores: Annotated[str, typer.Option(help="How many cores at most.")] = "all",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Say what would run, and nothing else.")
+        bool, typer.Option("--dry-run", "-n", help="Only list what would run.")
     ] = False,
     experiment: Annotated[
         str | None,
@@ -48,24 +48,24 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run the experiment of this folder, or what of it is out of date."""
+    """Run the experiment of this folder: the stages that are out of date."""
     if not Path("Snakefile").is_file():
         raise UserError("no Snakefile here: `trimtab new FOLDER -- COMMAND` makes a project")
     asked = targets or ["all"]
-    options = [*(["-n"] if dry_run else []), *(["--printshellcmds"] if speaker.verbose else [])]
+    options = [*(["-n"] if dry_run else []), *(["--printshellcmds"] if console.verbose else [])]
     overrides = _overrides(experiment, changes or [])
     if overrides is not None:  # before the targets, which would be taken for more of it
         options = ["--config", f"overrides={json.dumps(overrides, ensure_ascii=False)}", *options]
     words = [_snakemake(), *options, "--cores", cores, *asked]
-    if speaker.quiet or speaker.as_json:
+    if console.quiet or console.as_json:
         exit_code, said = _followed(words)
     else:
         exit_code, said = subprocess.run(words, check=False).returncode, ""
     jobs = _jobs_in(said)
-    if speaker.quiet and dry_run:
-        speaker.answer(*(f"{rule} {count}" for rule, count in jobs.items()))
+    if console.quiet and dry_run:
+        console.answer(*(f"{rule} {count}" for rule, count in jobs.items()))
     reports = sorted(Path("results/evaluate").glob("*/report.html"))
-    speaker.result({"targets": asked, "overrides": overrides, "dry_run": dry_run,
+    console.result({"targets": asked, "overrides": overrides, "dry_run": dry_run,
                     "exit_code": exit_code, "jobs": jobs, "reports": reports})  # fmt: skip
     if exit_code:
         raise typer.Exit(exit_code)
@@ -117,12 +117,12 @@ def _followed(words: list[str]) -> tuple[int, str]:
         try:
             for line in process.stdout:
                 lines.append(line.decode(errors="replace"))
-                if not speaker.quiet:
+                if not console.quiet:
                     sys.stderr.write(lines[-1])
         except BaseException:
             process.kill()
             raise
-    if speaker.quiet and process.returncode:
+    if console.quiet and process.returncode:
         sys.stderr.writelines(lines)
     return process.returncode, "".join(lines)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.results.environment_table import environment_table, format_suggestions
 from trimtab.cli.single_steps.forgetting import say_what_came_back
 from trimtab.cli.steps import WORKSPACE
@@ -39,9 +39,9 @@ def check(
         str | None, typer.Option(metavar="SIZE", help="Of the whole compressed, such as 150MB.")
     ] = None,
 ) -> None:
-    """Say what slim environments weigh as a whole; end with exit code 3 where one is over budget.
+    """Report the size of slim environments; exit with code 3 if one is over budget.
 
-    So is one whose verification failed, or whose original, on which it depends, is gone or another.
+    It also exits with 3 if verification failed, or if the original, its source, is gone or changed.
     """
     disk, compressed = (
         None if text is None else bytes_of(option, text)
@@ -63,7 +63,7 @@ def check(
     for folder in folders:
         say_what_came_back(folder)
     found = [outcome.to_json() for outcome in outcomes]
-    speaker.result({"passed": not problems, "problems": problems, "results": found})
+    console.result({"passed": not problems, "problems": problems, "results": found})
     if problems:
         raise typer.Exit(OVER_BUDGET)
 
@@ -112,12 +112,12 @@ def _over(target: str, how: str, weight_bytes: int, max_bytes: int) -> list[str]
 
 
 def _tell(outcomes: list[Outcome], problems: list[str]) -> None:
-    shown = [] if speaker.quiet else outcomes
+    shown = [] if console.quiet else outcomes
     for outcome in shown:
         for environment in outcome.environments:
-            speaker.answer(environment.sentence, environment_table(environment))
-            speaker.answer(*format_suggestions(environment))
+            console.answer(environment.sentence, environment_table(environment))
+            console.answer(*format_suggestions(environment))
     for problem in problems:
-        speaker.problems.print(
+        console.problems.print(
             Text("failed:", "bold red"), escape_control_characters(problem), soft_wrap=True
         )

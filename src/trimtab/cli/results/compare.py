@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.errors import UserError, escape_control_characters
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.evaluation.report.tables import UNKNOWN
@@ -61,10 +61,10 @@ def compare(
     if html:
         _write_page(html, (first, second), shown, len(found) - len(shown))
     rows = [asdict(each) | {"difference_pct": each.difference_pct} for each in shown]
-    speaker.result({"a": first, "b": second, "figures": rows})
+    console.result({"a": first, "b": second, "figures": rows})
     if not shown:
-        if not speaker.quiet:
-            speaker.answer(f"all {len(found):,} figures are equal")
+        if not console.quiet:
+            console.answer(f"all {len(found):,} figures are equal")
         return
     table = Table("figure", "A", "B", "difference")
     for column in table.columns[1:]:
@@ -77,9 +77,9 @@ def compare(
             _said(each),
         )
     hidden = len(found) - len(shown)
-    if hidden and not speaker.quiet:
+    if hidden and not console.quiet:
         table.caption = f"{hidden:,} figures are equal: --all shows them"
-    speaker.answer(table)
+    console.answer(table)
 
 
 def _write_page(
@@ -109,7 +109,7 @@ def _write_page(
     ]
     with atomic_write(path) as temporary:
         temporary.write_text(comparison_page((first, second), lines, equal))
-    speaker.notes.print(f"page: {path}", soft_wrap=True)
+    console.notes.print(f"page: {path}", soft_wrap=True)
 
 
 def _to_sort_by(each: FigureDifference) -> float | None:

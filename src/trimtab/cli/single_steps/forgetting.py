@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.unfinished import check_finished
 from trimtab.debloating.files.forgetting import forget_brought_back
 from trimtab.errors import UserError
@@ -25,4 +25,4 @@ def say_what_came_back(folder: Path) -> None:
     came_back = brought_back(folder)
     if came_back.paths:
         said = f"{came_back}; `trimtab advanced learn --forget` removes them again"
-        speaker.notes.print(said, soft_wrap=True)
+        console.notes.print(said, soft_wrap=True)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from trimtab.cli.alone import alone_in
 from trimtab.cli.output.command_group import CommandGroup
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.overview import VERBS
 from trimtab.cli.project.conf import configurations
 from trimtab.config.groups.hardware import Hardware
@@ -34,7 +34,7 @@ Conf = Annotated[
     typer.Option(help="The folder of configurations; by default conf, before trimtab's own."),
 ]
 Machine = Annotated[
-    str, typer.Option("--hardware", help="The file in conf/hardware/ whose power model is used.")
+    str, typer.Option("--hardware", help="A file in conf/hardware/: the power model.")
 ]
 
 
@@ -68,7 +68,7 @@ def probe(
     tasks = task if task is not None else [] if command else list(probing.NAMES)
     timed = configurations(conf).options("workload", model_times.WORKLOADS) if models else []
     with (
-        speaker.step("probing: every task at every number of cores"),
+        console.step("probing: every task at every number of cores"),
         TemporaryDirectory(prefix="trimtab-probe-") as folder,
     ):
         document = probing.probe(
@@ -86,19 +86,19 @@ def probe(
             row["task"], str(row["cores"]), str(row["work"]), str(row.get("level", 0)),
             f"{row['wall_s']:.2f}", f"{row['energy_j']:.1f}",
         )  # fmt: skip
-    speaker.notes.print(table)
+    console.notes.print(table)
     if "rooflines" in document:
         reached = Table("cores", "GFLOP/s", "GB/s", "a call, us")
         for row in document["rooflines"]:
             reached.add_row(*(f"{value:g}" for value in row.values()))
-        speaker.notes.print(reached)
+        console.notes.print(reached)
     if "models" in document:
         took = Table("model", "batch size", "cores", "a batch, s")
         for row in document["models"]:
             took.add_row(*map(str, row.values()))
-        speaker.notes.print(took)
-    speaker.path(path)
-    speaker.result({"path": path, "hardware": document})
+        console.notes.print(took)
+    console.path(path)
+    console.result({"path": path, "hardware": document})
 
 
 @schedule.command()
@@ -151,11 +151,11 @@ def run(
             name, str(of["jobs"]), f"{of['mean_response_s']:.2f}", f"{of['wasted_s']:.2f}",
             str(of["evictions"]), str(of["dropped_tasks"]),
         )  # fmt: skip
-    speaker.notes.print(table)
-    speaker.notes.print(f"sprinting: {outcome.sprinter}; energy: {outcome.energy}")
-    speaker.path(output / "jobs.parquet")
+    console.notes.print(table)
+    console.notes.print(f"sprinting: {outcome.sprinter}; energy: {outcome.energy}")
+    console.path(output / "jobs.parquet")
     document = ended.model_dump(mode="json", exclude={"version"})
-    speaker.result({**document, "jobs": output / "jobs.parquet", "classes": classes})
+    console.result({**document, "jobs": output / "jobs.parquet", "classes": classes})
     failed = [job for job, code in outcome.exit_codes.items() if code]
     if failed:
         numbers = ", ".join(str(job) for job in failed)
@@ -163,7 +163,7 @@ def run(
 
 
 def _tell(at_s: float, what: str, job: int) -> None:
-    speaker.notes.print(f"{at_s:8.2f} s  job {job}  {what}")
+    console.notes.print(f"{at_s:8.2f} s  job {job}  {what}")
 
 
 def _by_class(jobs: "DataFrame") -> dict[str, dict[str, Any]]:
@@ -185,7 +185,7 @@ def _on_spark(queue: "QueueFile", policy: "Policy", slots: int) -> "JobOutcome":
 
     with (
         TemporaryDirectory(prefix="trimtab-spark-") as folder,
-        speaker.step(f"{len(queue.jobs)} jobs on Spark"),
+        console.step(f"{len(queue.jobs)} jobs on Spark"),
         spark_session(Path(folder), slots) as session,
     ):
         return run_programs(session, load_programs(session, queue), queue, policy)

@@ -9,7 +9,7 @@ from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
 from trimtab.cli.options.debloat import LOCATE, RECONSTRUCT, Gpus
 from trimtab.cli.options.group import option_groups
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.output.progress_lines import LIBRARIES
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption
 from trimtab.config.groups.debloat import Debloat
@@ -23,7 +23,7 @@ from trimtab.records.outcome import mb
 @option_groups(options=LOCATE)
 def locate(options: Debloat, folder: WorkspaceOption = WORKSPACE, gpus: Gpus = None) -> None:
     """Write which spans of each traced library are kept and removed, and why."""
-    with speaker.bars("locating what is used") as progress:
+    with console.bars("locating what is used") as progress:
         task = progress.add_task("locating", total=None, unit=LIBRARIES)
         spans = workspace.locate(
             folder,
@@ -31,8 +31,8 @@ def locate(options: Debloat, folder: WorkspaceOption = WORKSPACE, gpus: Gpus = N
             gpus or [],
             lambda name, done, total: progress.update(task, completed=done, total=total),
         )
-    speaker.path(spans)
-    found = [LibrarySpans.read(path) for path in sorted(spans.iterdir())] if speaker.as_json else []
+    console.path(spans)
+    found = [LibrarySpans.read(path) for path in sorted(spans.iterdir())] if console.as_json else []
     libraries = [
         {
             "library": Path(each.library),
@@ -42,7 +42,7 @@ def locate(options: Debloat, folder: WorkspaceOption = WORKSPACE, gpus: Gpus = N
         }
         for each in found
     ]
-    speaker.result({"spans": spans, "libraries": libraries})
+    console.result({"spans": spans, "libraries": libraries})
 
 
 @alone_in("output_dir")
@@ -54,10 +54,10 @@ def reconstruct(
 ) -> None:
     """Rebuild one library from its spans; the original is only read."""
     library = rebuild(span_path, output_dir, options.mode)
-    speaker.path(library)
+    console.path(library)
     before, after = LibrarySpans.read(span_path).size_bytes, library.stat()
-    speaker.notes.print(f"{mb(before)} MB before, {mb(disk_bytes(after))} MB on disk now")
-    speaker.result(
+    console.notes.print(f"{mb(before)} MB before, {mb(disk_bytes(after))} MB on disk now")
+    console.result(
         {
             "library": library,
             "before_bytes": before,

@@ -5,7 +5,7 @@ from rich.text import Text
 from trimtab.cli.alone import alone_in
 from trimtab.cli.options.debloat import Runs
 from trimtab.cli.options.group import option_groups
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.program_options import PROGRAM, Command, ProgramOptions
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption, traced
 
@@ -23,21 +23,21 @@ def trace(
     used = sum(library.functions_used for library in usage.libraries)
     total = sum(library.functions_total for library in usage.libraries)
     processes = len(usage.processes)
-    speaker.notes.print(
+    console.notes.print(
         f"{len(usage.libraries)} libraries, {used:,} of {total:,} functions, {len(usage.files)}"
         f" files used by {processes} process{'' if processes == 1 else 'es'}",
         soft_wrap=True,
     )
     if usage.kernels_traced:
         kernels = {name for module in usage.modules for name in module.kernels}
-        speaker.notes.print(f"{len(kernels):,} kernels of {len(usage.modules)} GPU modules used")
+        console.notes.print(f"{len(kernels):,} kernels of {len(usage.modules)} GPU modules used")
     elif usage.kernels_not_traced_because:
         why = usage.kernels_not_traced_because
-        speaker.notes.print(f"kernels not traced: {why}", soft_wrap=True)
+        console.notes.print(f"kernels not traced: {why}", soft_wrap=True)
     for reason in usage.incomplete_because:
-        speaker.notes.print(Text("incomplete:", "bold red"), reason, soft_wrap=True)
-    speaker.path(folder / "usage.json")
-    speaker.result(
+        console.notes.print(Text("incomplete:", "bold red"), reason, soft_wrap=True)
+    console.path(folder / "usage.json")
+    console.result(
         {
             "usage": folder / "usage.json",
             "complete": usage.complete,

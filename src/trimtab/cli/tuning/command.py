@@ -8,7 +8,7 @@ from rich.table import Table
 
 from trimtab.cli.alone import alone_in
 from trimtab.cli.claimed import claim
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.project.conf import configurations as configurations_of
 from trimtab.cli.tuning.program import TunedProgram
 from trimtab.cli.tuning.trial_lines import TrialLines
@@ -60,7 +60,7 @@ def tune(
         str | None,
         typer.Option(
             metavar="LEAST:MOST",
-            help="Until a trial is judged first, and at most.",
+            help="Epochs before a trial is first judged, and at most.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
@@ -74,8 +74,8 @@ def tune(
     metric: Annotated[
         str,
         typer.Option(
-            help="What it reports of how good the model is; where lower is better, as of a loss,"
-            " beside an objective that minimises it.",
+            help="The reported quality of the model. For a loss, choose an objective that minimises"
+            " it.",
             rich_help_panel=_PANEL,
         ),
     ] = "accuracy",
@@ -83,8 +83,8 @@ def tune(
         str | None,
         typer.Option(
             metavar="REGEX",
-            help="Lines that end an epoch, with named groups for what is reported, where it does"
-            " not call trimtab_trial.",
+            help="Matches the line that ends an epoch; named groups are its metrics. For programs"
+            " that do not call trimtab_trial.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
@@ -92,8 +92,8 @@ def tune(
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="The program that uses the model, for tuners of inference: it gets `--NAME VALUE`"
-            " for each model parameter and `--batch-size`, and goes through its data with"
+            help="The program that uses the model, to tune inference as well. It gets `--NAME"
+            " VALUE` for each model parameter and `--batch-size`, and reads its data with"
             " trimtab_trial.batches.",
             rich_help_panel=_PANEL,
         ),
@@ -116,18 +116,18 @@ def tune(
         int, typer.Option(min=1, help="Trials at once, each on its share of the CPUs.")
     ] = 1,
     hardware: Annotated[
-        str, typer.Option(help="The file in conf/hardware/ whose power model is used.")
+        str, typer.Option(help="A file in conf/hardware/: the power model.")
     ] = "this_machine",
     conf: Annotated[
         Path | None,
         typer.Option(help="The folder of configurations: conf, or trimtab's own."),
     ] = None,
 ) -> None:
-    """Search the best parameters of a program: it is trained again and again, as trials.
+    """Search a program's best parameters: it is trained again and again, as trials.
 
     Three lines have it report its epochs: `import trimtab_trial`, a loop that begins with
     trimtab_trial.first_epoch(), and trimtab_trial.epoch_end(epoch, accuracy=...) at its end.
-    What ended early goes on where it was with the same command.
+    An interrupted search resumes with the same command.
     """
     from trimtab.tuning.inference.emulation import device_of
     from trimtab.tuning.tune import Request
@@ -171,9 +171,9 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
     said = f"{tuner}, for {request.objective.name}"
     if objective != request.objective:
         said = f"{tuner}, for {objective.score}: it measures no inference"
-    speaker.notes.print(said)
+    console.notes.print(said)
     for line in format_plan(list(made.brackets), made.fidelity):
-        speaker.notes.print(line, soft_wrap=True)
+        console.notes.print(line, soft_wrap=True)
     here = request.searches(folder) / f"seed_{_SEED}"
     folds = [(made, objective, here)]
     if made.first is not None:
@@ -186,24 +186,24 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
             told.add(fold, row["trial"], row["epochs"], row["data_fraction"], row["score"])
             before += 1
     if before:
-        speaker.notes.print(f"{before} of {rungs} are there from before")
+        console.notes.print(f"{before} of {rungs} are there from before")
 
     def on_result(_: int, fold: int, result: "RungResult") -> None:
         # What was told just before a process ended is judged again by the next one.
         if (line := told.line(fold, result)) is not None:
-            speaker.notes.print(line, soft_wrap=True)
+            console.notes.print(line, soft_wrap=True)
 
     stage.tune(request, [_SEED], folder, ground_truth, on_result)
-    speaker.notes.print(_best_of(folder / "best.yaml", request))
+    console.notes.print(_best_of(folder / "best.yaml", request))
     _say_cost_of_inference(folder / "trials.parquet")
     written = [folder / "best.yaml"]
     if made.inference is not None:
         written.append(folder / "inference.yaml")
     for path in written:
-        speaker.path(path)
+        console.path(path)
     found = {path.stem: {"path": path, **result_in(path)} for path in written}
     trials = folder / "trials.parquet"
-    speaker.result({**found, "trials": {"path": trials, **_totals(trials)}})
+    console.result({**found, "trials": {"path": trials, **_totals(trials)}})
 
 
 def _totals(path: Path) -> dict[str, Any]:
@@ -228,9 +228,8 @@ def _say_cost_of_inference(path: Path) -> None:
     trials = read_table(path, TRIALS)
     if trials["inference_tuning_s"].notna().any():
         spent_s, spent_j = (trials[f"inference_tuning_{unit}"].sum() for unit in "sj")
-        speaker.notes.print(
-            f"inference was tuned beside the training, in {spent_s:.1f} s with {spent_j:.4g} J",
-            soft_wrap=True,
+        console.notes.print(
+            f"tuning inference took {spent_s:.1f} s and {spent_j:.4g} J", soft_wrap=True
         )
 
 

@@ -16,10 +16,10 @@ from trimtab.evaluation.schedules.section import palette_colour, zero_line
 
 _LEAST_WORKLOADS = 4  # of a correlation
 _CAPTION = (
-    "Shares of the variance of a metric over all settings: due to the platform alone, to "
-    "hyperparameters alone, and to both together, by a random forest. An interaction is shown "
-    "where its 95 % interval is above what the same forest finds where there is none. The gain is "
-    "that of joint tuning against the better single level at equal budget; above zero is better."
+    "Shares of a metric's variance over all settings, by a random forest: due to the platform "
+    "alone, to hyperparameters alone, and to their interaction. An interaction is shown if its "
+    "95 % interval lies above the forest's result on data without one. The gain compares joint "
+    "tuning with the better single level, at equal budget; above zero is better."
 )
 
 

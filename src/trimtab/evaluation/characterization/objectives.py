@@ -16,11 +16,11 @@ from trimtab.evaluation.schedules.section import figure_of, palette_colour
 _OBJECTIVES = {"quality": -1, "train_s": 1, "price_usd": 1}  # 1: less is better
 _LEAST_QUALITY = 0.8  # the thesis' goal
 _CAPTION = (
-    "The median of each configuration's runs. The goal is the thesis': a quality of at least 0.8, "
-    "or that of the defaults where it is lower, at the shortest training and the least price. "
-    "The Pareto front is of quality, training time and price over all strategies together. Prices "
-    "are modelled: time by the hour, and what the network carried by the GB. The change is from "
-    "hyperparameters only, as in Figure 5.10."
+    "Medians of each configuration's runs. The goal is the thesis': a quality of at least 0.8, "
+    "or the defaults' quality if that is lower, at the shortest training and the lowest price. "
+    "The Pareto front covers quality, training time and price over all strategies. Prices are "
+    "modelled: time by the hour, network traffic by the GB. The change is from hyperparameters "
+    "only, as in Figure 5.10."
 )
 
 

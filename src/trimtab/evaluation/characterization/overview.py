@@ -20,9 +20,9 @@ class Overview(CharacterizationSection):
         yield Table(
             "characterized",
             "What was characterized",
-            "Every workload is a data set and a method, run on Spark at the defaults and with "
-            "parameters varied, alone and together. Our own time is what we took beside Spark, of "
-            "the rest of the run.",
+            "Every workload is a data set and a method. It ran on Spark at the defaults and "
+            "with parameters varied, alone and together. Own time is the share of a run that "
+            "our code took, beside Spark.",
             (
                 *WORKLOAD,
                 Column("data", "Data"),

@@ -39,10 +39,9 @@ class EnergyAndRunTime(ScheduleSection):
         return figure_of(
             "energy_and_run_time",
             "Energy and run time by policy",
-            "The whole cluster until its last job finished: idle energy and what running jobs "
-            "draw on top, and how long that took. The run time is simulated, the energy "
-            f"{sources}. Published, against the default scheduler of Kubernetes: "
-            f"{_published_energy()}.",
+            "Energy of the whole cluster until its last job finished (idle, and active on top), "
+            f"and its run time. The run time is simulated, the energy {sources}. Published, "
+            f"against the default scheduler of Kubernetes: {_published_energy()}.",
             [_energy_panel(each, _most(each, settings)) for each in settings],
         )
 
@@ -57,13 +56,13 @@ class ClusterEnergy(ScheduleSection):
         yield self.compared(
             "cluster_energy",
             titled("Energy and run time of the whole cluster, by policy", "cluster_energy"),
-            "Idle: the idle power of every node until the last job finished. Active: what running "
-            "jobs draw on top. While in use: active energy, and of the idle energy the share of "
-            "the time in use, as of machines that are on for jobs alone; the published "
-            "differences of DiAS do not say which of these they are. Differences are from the "
-            "baseline policy of the same trace and cluster; below zero is less. Waste: machine "
-            "time of thrown-away executions over all machine time of jobs. The energy's source is "
-            "in its own column; published values are metered.",
+            "Idle: the idle power of every node until the last job finished. Active: the power "
+            "that running jobs add. While in use: active energy and idle energy while a node "
+            "ran jobs, as if machines were on for jobs only; DiAS does not say which of these "
+            "it publishes. Differences are from the baseline policy of the same trace and "
+            "cluster; below zero is less. Waste: machine time of aborted executions by all "
+            "machine time of jobs. A column names the energy's source; published values are "
+            "metered.",
             (
                 Column("idle_energy_j", "Idle energy, J", 0),
                 Column("active_energy_j", "Active energy, J", 0),

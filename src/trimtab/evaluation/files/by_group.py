@@ -58,8 +58,9 @@ class FilesByGroup(TargetSection):
         yield self._grouped(
             "files_by_kind",
             "Files by kind",
-            "A library that a run loaded lost what was not used of it; one that none loaded went,"
-            " or lost most of it. Python modules and data went where no run read them.",
+            "A loaded library lost its unused code. Libraries that no run loaded were removed, "
+            "or most of their content. Python modules and data were removed if no run read "
+            "them.",
             "kind",
         )
         yield self._grouped(

@@ -47,8 +47,8 @@ class CodeGrowth(ReportSection):
         yield Figure(
             "code_growth",
             "Lines of code by the year in which they came",
-            "Thousands of lines at a time, stacked by the year in which they came: a layer that"
-            " stays as thick as it was is code that nobody removed.",
+            "Thousands of lines over time, stacked by the year in which they were added. A "
+            "layer that stays as thick as it was is code that nobody removed.",
             specification(alt.vconcat(*panels).resolve_scale(color="independent")),
         )
 

@@ -60,8 +60,9 @@ class ImageRuns(ImageSection):
         yield compared(
             "image_power",
             "Power and memory of the original and of the slim image",
-            "Averages of the same runs; power is energy by run time. Of the published figures only"
-            " what the text says of one of them is a number. A GPU is busy while any kernel runs.",
+            "Averages of the same runs; power is energy by run time. Published figures are "
+            "numbers only where the text states them for one image. A GPU is busy while any "
+            "kernel runs.",
             (
                 Column("original_w", "Original, W", 2),
                 Column("slim_w", "Slim, W", 2),

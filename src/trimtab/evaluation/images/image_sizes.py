@@ -45,11 +45,11 @@ class ImageSizes(ImageSection):
         yield compared(
             "image_sizes",
             "Sizes of images",
-            "Bytes on disk of all files of an image, each once. What was removed is in a store"
-            " beside the slim image, from which it comes back when a program asks for it."
-            " Compressed, the files are one stream (zstd, level 3). The"
-            " published images are others: with CUDA 10.2, and in place of ours with Debian's"
-            " Python the image `python` of a registry, likewise on all of buildpack-deps.",
+            "Bytes on disk of all files of an image, each once. Removed files lie in a store "
+            "beside the slim image and come back when a program asks for them. Compressed, the "
+            "files are one stream (zstd, level 3). The published images differ: they have CUDA "
+            "10.2 and, in place of Debian's Python, a registry's image `python`, which is built "
+            "on all of buildpack-deps.",
             (
                 Column("before_mb", "Original, MB", 1),
                 Column("after_mb", "Slim, MB", 1),
@@ -81,7 +81,8 @@ class ImageSizes(ImageSection):
         yield Figure(
             "image_sizes",
             titled("Sizes of images", "image_sizes"),
-            f"Ours, and those of {places('image_sizes')}, which are of other software.",
+            f"Our images, and the published ones of {places('image_sizes')}, which hold other "
+            "software.",
             _bars(self.tables[0].rows),
         )
 

@@ -28,8 +28,7 @@ def judged(folder: Path, verdict: V) -> V | Verdict:
     if found is None or (verdict is not None and not verdict.passed):
         return verdict
     workload, how = found
-    problem = f"{how}, which nobody asked for; debloat it again, with `--ends-with` or `ends_with`"
-    problem += " if that is right"
+    problem = f"{how}; if that is right, debloat it again with `--ends-with` or `ends_with`"
     if verdict is None:
         manifest = Manifest.read(folder / "manifest.json")
         return Verdict(

@@ -51,8 +51,8 @@ class ByLibrary(TargetSection):
         yield Table(
             "libraries",
             "Library by library",
-            "The library that lost most in the file system comes first; the rank is that of the "
-            "Pareto chart. A library that was left alone says why.",
+            "The library that lost most in the file system comes first; its rank is also in the "
+            "Pareto chart. A skipped library has a reason.",
             (
                 Column("name", "Target", in_report=False),
                 Column("rank", "Rank", 0),
@@ -108,8 +108,8 @@ class Savings(TargetSection):
         yield Figure(
             name,
             titled("Which libraries the savings come from", name),
-            "Bars: what each library lost in the file system, the largest first; the ranks are "
-            "those of the table of libraries. Line: the cumulative share, with 90 % dashed. "
+            "Bars: the bytes that each library lost in the file system, largest first; ranks "
+            "are as in the table of libraries. Line: the cumulative share, with 90 % dashed. "
             f"Published, {text.row}: {text.number('libraries_for_90_pct'):.0f} of "
             f"{text.number('libraries'):.0f} libraries account for 90 %.",
             specification(alt.vconcat(*panels, spacing=30)),

@@ -20,8 +20,8 @@ from trimtab.evaluation.report.tables import (
 from trimtab.records.used import UsedCode, jaccard
 
 _HOW = (
-    "Jaccard similarity of what each pair used of the framework's core library: functions in the "
-    "upper right, kernels in the lower left. 1: the same; 0: nothing in common."
+    "Jaccard similarity of the code that each pair used of the framework's core library: "
+    "functions in the upper right, kernels in the lower left. 1: the same; 0: nothing in common."
 )
 _PAIRS = "Not measured: it takes two targets of the experiment to compare."
 
@@ -49,7 +49,7 @@ class Similarity(TargetSection):
         yield _similarities(
             "similarity_of_targets",
             "What the targets have in common",
-            f"{_HOW} A dash: no such code was used, or the libraries are different builds, whose "
+            f"{_HOW} A dash: no such code was used, or the libraries are different builds, so "
             "addresses do not compare.",
             [target for target in self.measurements.targets if not is_tensorflow(target)],
         )

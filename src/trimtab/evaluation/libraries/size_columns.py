@@ -29,8 +29,8 @@ REASON_COLUMNS = (
 _GPU_KEYS = tuple(column.key for column in (*GPU_SIZE_COLUMNS, *REASON_COLUMNS))
 NO_GPU_CODE = "No GPU code in this environment."
 _MEANING = (
-    "File size is what the file system allocates, CPU code the bytes of all functions, GPU code "
-    "the bytes of all elements. MB are 10⁶ bytes."
+    "File size is the allocated size in the file system, CPU code the bytes of all functions, "
+    "GPU code the bytes of all elements. MB are 10⁶ bytes."
 )
 _NOT_COMPARABLE = (
     f"{NO_GPU_CODE} The published file sizes include GPU code, so that only the columns of CPU "

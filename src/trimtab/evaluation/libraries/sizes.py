@@ -44,9 +44,9 @@ class LibrarySizes(TargetSection):
         yield Table(
             "sizes",
             "Sizes before and after",
-            "File length is what a listing shows, file system what is allocated (holes take "
-            "nothing), compressed what an image layer of the libraries takes, and resident the "
-            "pages of the libraries that a run holds in memory.",
+            "File length is the size in a listing. File system is the allocated size, without "
+            "holes. Compressed is the size of an image layer of the libraries. Resident are the "
+            "libraries' pages in a run's memory.",
             (
                 Column("name", "Target"),
                 Column("kind", "Size"),
@@ -133,8 +133,8 @@ def _figure(sizes: Table) -> Figure:
     return Figure(
         "sizes",
         "Sizes before and after",
-        "All shared libraries of each target: what the file system allocates, what they take "
-        "compressed, and what a run holds of them in memory.",
+        "All shared libraries of each target: allocated in the file system, compressed, and "
+        "resident in a run's memory.",
         specification(alt.vconcat(*panels, spacing=24)),
     )
 

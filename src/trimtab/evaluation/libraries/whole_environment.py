@@ -33,9 +33,9 @@ class WholeEnvironment(TargetSection):
         yield Table(
             "whole_environment",
             "The whole environment",
-            "On disk, each file once: the environment with everything in it, what the slim one"
-            " shares with the original (files that are one, and shared blocks), and the libraries"
-            " that no run loaded. Compressed, the files are one stream (zstd, level 3).",
+            "On disk, each file once: the whole environment, the part that the slim one shares "
+            "with the original (common files and blocks), and the libraries that no run loaded. "
+            "Compressed, the files are one stream (zstd, level 3).",
             (
                 Column("name", "Target"),
                 HARDWARE_COLUMN,

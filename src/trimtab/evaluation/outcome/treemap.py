@@ -60,8 +60,9 @@ class Treemap(TargetSection):
             yield Figure(
                 "treemap",
                 "Where the bytes are, and where they went",
-                "Areas are bytes on disk before: of each loaded library, and of what no run loaded"
-                " or read. What is grey is gone; what is orange is left though nothing used it.",
+                "Areas are bytes on disk before: of each loaded library, and of files that no "
+                "run loaded or read. Grey was removed; orange was kept although nothing used "
+                "it.",
                 specification(alt.vconcat(*panels, spacing=24)),
             )
 

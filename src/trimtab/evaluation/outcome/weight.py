@@ -159,9 +159,4 @@ def _risk(verdict: Verdict) -> Collection[str]:
     risks = [each.risk for each in verdict.workloads if each.risk is not None]
     if not risks:
         return []
-    worst = max(risks, key=lambda risk: risk.bound)
-    estimate = "of unknown probability" if worst.estimate is None else f"{worst.estimate:.0%}"
-    return [
-        f"risk that the next run asks for something removed, which is put back: {estimate}"
-        f" (at most {worst.bound:.0%}, 95 % sure)"
-    ]
+    return [str(max(risks, key=lambda risk: risk.bound))]

@@ -24,9 +24,9 @@ from trimtab.evaluation.report.tables import Column, Row, Table, compared, numbe
 from trimtab.evaluation.schedules.section import figure_of, palette_colour
 
 _CAPTION = (
-    "Each variant on the number of workers at which it was fastest, beside the original of the "
-    "same kind: runs beside runs, simulations beside simulations. Enclaves that were run here are "
-    "no hardware enclaves; those of SGX are modelled."
+    "Each variant at its fastest number of workers, beside the original of the same kind: runs "
+    "beside runs, simulations beside simulations. Enclaves that ran here have no hardware "
+    "protection; SGX is modelled."
 )
 _KEYS = ("name", "hardware", "variant", "enclave", "how")
 _WITH = {"ompss": "original", "sgxo": "sgx", "esgxo": "esgx"}

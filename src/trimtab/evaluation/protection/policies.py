@@ -25,8 +25,9 @@ from trimtab.evaluation.schedules.section import figure_of, palette_colour
 
 _SAME = ("name", "hardware", "variant", "enclave", "how", "workers")
 _CAPTION = (
-    "The change is from the first policy. Breadth first and work first are those of section 8.3.5, "
-    "enclave aware is our own. Ours are simulated; OpenMP's runs here leave the order to it."
+    "The change is from the first policy. Breadth first and work first are from section 8.3.5; "
+    "enclave aware is our own. Our values are simulated; in the real runs, OpenMP chooses the "
+    "order."
 )
 
 

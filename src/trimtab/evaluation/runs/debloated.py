@@ -58,12 +58,12 @@ class Verification(TargetSection):
         yield Table(
             "verification",
             "Was the output the same?",
-            "Each workload ran again in the slim environment, which puts back removed code that is "
-            "asked for, and what it wrote was compared with what it writes in the original one. "
-            "The risk is that the next run asks for removed code: by Good and Turing, the share of "
-            "the runs in slim environments that asked for some that no other run asked for; and "
-            "what it is below with 95 % (Clopper and Pearson), by the runs since the environment "
-            "was last built.",
+            "Each workload ran again in the slim environment, which restores removed code on "
+            "demand, and its output was compared with the original environment's. The risk is "
+            "the probability that the next run asks for removed code. Its estimate (Good and "
+            "Turing) is the share of slim runs that asked for code that no other run asked for. "
+            "Its bound (95 %, Clopper and Pearson) counts the runs since the environment was "
+            "last built.",
             (
                 Column("workload", "Workload"),
                 Column("target", "Target"),

@@ -53,9 +53,10 @@ class DebloatingTime(TargetSection):
         yield compared(
             "tracing",
             "The cost of tracing",
-            "Run time of a traced run over that of an original run, and over that of a run whose "
-            "every GPU activity CUPTI records, the stand-in for a profiler: the median of the "
-            "pairs, and below it the smallest and the largest. A negative value is time saved.",
+            "Run time of a traced run by the run time of an original run, and by that of a run "
+            "with every GPU activity recorded by CUPTI, which stands for a profiler. The median "
+            "of the pairs; below it the smallest and the largest. A negative value is time "
+            "saved.",
             (
                 Column("condition", "Condition", in_report=False),
                 Column("traced", "Traced"),

@@ -28,8 +28,8 @@ class EpochCosts(TargetSection):
         yield Table(
             "epochs",
             "Epochs and energy",
-            "Medians over the repeats of each profiled workload. The energy's interval stands "
-            "below it: its width says how sure the meter or the model is.",
+            "Medians over the repeats of each profiled workload, with the energy's interval "
+            "below: its width is the uncertainty of the meter or the model.",
             (
                 Column("name", "Workload"),
                 HARDWARE_COLUMN,

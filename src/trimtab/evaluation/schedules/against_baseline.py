@@ -39,9 +39,9 @@ class AgainstBaseline(ScheduleSection):
         return figure_of(
             "response_against_baseline",
             "Response time against the baseline policy",
-            "Difference in per cent of the mean (solid) and of the 95th percentile (shaded) from "
-            "the same class under the baseline policy, whose times are above each panel; below "
-            "zero is faster. Simulated, unless the panel names where it was run for real.",
+            "Difference of the mean (solid) and of the 95th percentile (shaded), in per cent, "
+            "from the same class under the baseline policy. Its times are above each panel; "
+            "below zero is faster. Simulated, unless the panel says that it ran for real.",
             panels,
         )
 

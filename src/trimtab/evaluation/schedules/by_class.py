@@ -74,7 +74,8 @@ class Queueing(ScheduleSection):
             "queueing_by_policy",
             titled("Queueing and execution time by class and policy", "queueing_by_policy"),
             "Means over the jobs of a class. Execution: the one that finished, with its set-up. "
-            "The published policies: sprinting without preemption, and with tasks dropped as well.",
+            "The published policies: sprinting without preemption, without and with dropped "
+            "tasks.",
             (
                 *_WHO,
                 Column("waiting_mean_s", "Queueing, s", 2),

@@ -39,9 +39,9 @@ class DropRatios(ScheduleSection):
         yield from figure_of(
             "processing_by_drop_ratio",
             "Processing time and drop ratio",
-            "Mean processing time of the classes whose tasks are dropped, over their own drop "
-            "ratio: by formula, simulated and, where it was run, for real. Published: mean "
-            f"errors of the formula of {errors[0]:g} and {errors[1]:g} %.",
+            "Mean processing time of the classes that drop tasks, over their own drop ratio: by "
+            "formula, simulated and, if it ran, for real. Published: mean errors of the formula "
+            f"of {errors[0]:g} and {errors[1]:g} %.",
             execution,
         )
         yield from figure_of(

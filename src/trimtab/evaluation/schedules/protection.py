@@ -116,8 +116,8 @@ class PriceOfProtection(ScheduleSection):
             if any(cell.summary.protection for cell in setting.cells):
                 yield (
                     setting.label,
-                    "what enclaves cost is modelled, from published figures: none was used, and "
-                    "jobs on a node are taken to share no page cache.",
+                    "the cost of enclaves is modelled from published figures: no enclave ran, "
+                    "and jobs on a node are assumed to share no page cache.",
                 )
 
 

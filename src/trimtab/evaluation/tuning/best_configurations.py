@@ -32,10 +32,10 @@ class BestConfigurations(TuningSection):
         yield Table(
             "best_configurations",
             "Best configurations",
-            "Of each search that with the highest score on the largest budget. Settings are those "
-            "of the machine at its end; the score is the objective's, higher is better. Inference "
-            "with an interval is that of a device that was emulated on this machine and scaled by "
-            "rooflines: docs/methods/inference.md says what the interval is of.",
+            "The configuration with the highest score on the largest budget, of each search. "
+            "Settings are the machine's at the end of the trial; the score is the objective's, "
+            "higher is better. Inference with an interval was emulated on this machine and "
+            "scaled by rooflines; docs/methods/inference.md explains the interval.",
             (
                 *WHO, _SEED, Column("configuration", "Configuration"),
                 Column("settings", "Settings"), *_BUDGET, Column("score", "Score", 4),
@@ -54,9 +54,9 @@ class BestConfigurations(TuningSection):
         yield Table(
             "rungs",
             "Rungs",
-            "The trials of all searches on each rung: of those that did not fail, the best go on "
-            "to the next one of their bracket. Times are those of the rung's own process, with "
-            "its start.",
+            "The trials of all searches on each rung. The best of those that did not fail are "
+            "promoted to the next rung of their bracket. Times are of the rung's own process, "
+            "with its start.",
             (
                 *WHO, Column("fold", "Fold", 0), Column("bracket", "Bracket", 0),
                 Column("rung", "Rung", 0), *_BUDGET,

@@ -63,11 +63,10 @@ class GridPrice(TuningSection):
         yield Table(
             "tuning_cost",
             titled("What trying every combination costs", "tuning_cost"),
-            f"Modelled: {_VALUES} values a parameter, so {_VALUES} to the power of their number "
-            "trials, one after the other, each as long as the mean of the trials that this machine "
-            "ran on as many cores, of which some ran at once; times the instance's price. No "
-            "instance was rented: another processor takes another time. Prices: "
-            f"{prices().source}.",
+            f"Modelled: a grid of {_VALUES} values a parameter, one trial after the other, times "
+            "the instance's price. A trial takes the mean time of this machine's trials on as "
+            "many cores, of which some ran at once. No instance was rented: another processor "
+            f"takes another time. Prices: {prices().source}.",
             (
                 *WHO,
                 Column("instance", "Instance"),

@@ -67,8 +67,8 @@ class Inference(TuningSection):
         yield from figure_of(
             "inference_effects",
             "What batch size, cores and architecture do to inference",
-            "Each dot is a configuration that was measured, on CPUs of its own beside training; "
-            "lines join those of one architecture and number of cores.",
+            "Each dot is a configuration that was measured while training went on, on CPUs of "
+            "its own. A line joins the dots of one architecture and number of cores.",
             panels,
         )
         by_workload: dict[tuple[str, str], list[TunedSetting]] = {}
@@ -77,7 +77,7 @@ class Inference(TuningSection):
             by_workload.setdefault((first.workload, first.hardware), []).append(setting)
         yield from figure_of(
             "deployed",
-            "What tuning took, and what is deployed",
+            "Cost of tuning, and the deployed configuration",
             "By tuner and objective, a bar the median of its searches and a dot each of them: the "
             "whole search's time and energy of training, and the best model's use under the set-up "
             "that was found for it. A tuner without inference has no set-up.",

@@ -39,10 +39,10 @@ class InferenceError(TuningSection):
         """Yield a row for each configuration."""
         yield Table(
             "inference_error",
-            "What the inference tuning server told, and what it takes alone",
-            "Told: measured in a search, which may train on other CPUs meanwhile. Alone: measured "
-            "again with nothing beside it, the median of several rounds, and by how much these "
-            "vary (half of their range). The error is their difference over what it takes alone.",
+            "Inference costs: told by the tuning server, and measured alone",
+            "Told: measured in a search, possibly beside training on other CPUs. Alone: the "
+            "median of several rounds with nothing beside it, and half of their range. The "
+            "error is the difference, divided by the value alone.",
             (
                 *WHO,
                 Column("architecture", "Architecture"),
@@ -63,7 +63,7 @@ class InferenceError(TuningSection):
         rows = self._rows
         yield from figure_of(
             "inference_error",
-            "Error of what the inference tuning server told",
+            "Error of the inference tuning server",
             "A box from the first to the third quartile of all configurations with their median, "
             "whiskers to the least and the most, and a dot for each. Empirical is this machine "
             "with nothing beside, where the thesis has an edge device; it states errors of at most "

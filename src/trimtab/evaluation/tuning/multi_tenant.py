@@ -85,10 +85,10 @@ class MultiTenant(TuningSection):
         yield from figure_of(
             "multi_tenant",
             "Response times of tuning jobs",
-            "Simulated with the measured durations of searches: jobs of all tuners arrive at the "
-            "same times, and the load is that of the first one. The thesis says of PipeTune "
-            "against Tune V1 and V2: up to 30 % less (published; Type-I and II), up to 65 % "
-            "(published; Type-III), without naming the load.",
+            "Simulated with the measured durations of searches: jobs of all tuners arrive at "
+            "the same times, and the first tuner sets the load. The thesis publishes for "
+            "PipeTune against Tune V1 and V2: up to 30 % less (Type-I and II) and up to 65 % "
+            "less (Type-III), without naming the load.",
             [panel for tenants in self._tenants() if (panel := _panel(tenants)) is not None],
         )
 

@@ -48,9 +48,9 @@ class TuningReductions(TuningSection):
         yield from figure_of(
             "tuning_reductions",
             "Tuning time and energy against the first tuner",
-            "Ours: each dot a search, against the first tuner's of the same seed. Published: what "
-            "the thesis states of its own machines, mostly as `up to`. Below zero is more. Our "
-            f"energy is {sources}, of all that was trained and measured; the published metered.",
+            "Ours: each dot is a search, against the first tuner with the same seed. Published: "
+            "the thesis on its own machines, mostly as `up to`. Below zero is more. Our energy "
+            f"is {sources}, of all training and measuring; the published energy is metered.",
             [panel for panel in panels if panel is not None],
         )
 

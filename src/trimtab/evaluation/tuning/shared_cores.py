@@ -58,8 +58,8 @@ class SharedCores(TuningSection):
         yield Table(
             "among_jobs",
             "Searches among other jobs",
-            f"The best model of each search against that of {rows[0]['against']}. Jobs are all "
-            "that train on the same cores, the search's trial included: the others start and end "
+            f"The best model of each search against {rows[0]['against']}. Jobs are all that "
+            "train on the same cores, the search's trial included: the others start and end "
             "with it, on its CPUs. Below zero is more.",
             (
                 *WHO,
@@ -82,7 +82,7 @@ class SharedCores(TuningSection):
         yield from figure_of(
             "among_jobs",
             "Searches among other jobs",
-            f"How much less error and training time the best model has than that of "
+            "Reduction of error and training time of the best model, against "
             f"{rows[0]['against']}. Below zero, orange, is more.",
             [
                 _panel([row for row in rows if (row["name"], row["objective"]) == kind])

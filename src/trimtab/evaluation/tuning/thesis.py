@@ -25,7 +25,7 @@ THESIS = (
     Shown("Figure 2.3", "batch size and cores in training", ("parameter_effects", "core_effects"),
           "tune_thesis_2_3"),
     Shown("Figure 2.4", "events of training's forward phase and of inference", ("phase_events",),
-          "tune_thesis_2_4", "of this machine; nobody here has the devices"),
+          "tune_thesis_2_4", "of this machine; the devices were not at hand"),
     Shown("Figure 6.1", "cost of tuning on rented instances", ("tuning_cost",),
           "tune_thesis_figure_6_1", "modelled: measured trials times listed prices"),
     Shown("Table 6.1", "LeNet by approach", ("tuners",), "tune_thesis_6_1"),
@@ -49,8 +49,8 @@ THESIS = (
     Shown("Figure 7.10", "accuracy and training time over trials", ("trials_in_order",), _EDGE),
     Shown("Figures 7.11 to 7.13", "budgets, and EdgeTune beside its baseline",
           ("deployed", "tuning_reductions"), _EDGE),
-    Shown("Figure 7.14", "error of what is told of inference", ("inference_error",), _EDGE,
-          "against this machine alone; nobody here has the devices"),
+    Shown("Figure 7.14", "error of the inference tuning server", ("inference_error",), _EDGE,
+          "against this machine alone; the devices were not at hand"),
     Shown("Figures 7.15, 7.16", "objectives of time and of energy", ("deployed",), _EDGE),
 )  # fmt: skip
 
@@ -72,8 +72,8 @@ class ThesisFigures(TuningSection):
         yield Table(
             "thesis_figures",
             "The thesis' figures about tuning",
-            "Which of them this experiment has what it takes for, by the names of the figures "
-            "above, and the experiment that is made for it.",
+            "Figures of the thesis that this experiment has data for, by the names used above, "
+            "and the experiment made for each.",
             (
                 Column("name", "In the thesis"),
                 Column("shows", "Shows"),

@@ -32,7 +32,7 @@ _HEADINGS = {
     "training_s": "Its training, s",
     "tuning_s": "Tuning, s",
     "tuning_reduction_pct": "Less tuning, %",
-    "inference_tuning_s": "Inference tuned beside, s",
+    "inference_tuning_s": "Inference tuning, s",
     "inference_tuning_kj": "Its energy, kJ",
     "tuning_kj": "Energy of all, kJ",
     "energy_reduction_pct": "Less energy, %",
@@ -67,12 +67,11 @@ class Tuners(TuningSection):
         yield Table(
             "tuning",
             titled("Tuners", "tuning"),
-            "The best configuration is that of the highest score on the largest budget. Of several "
-            "searches the median, and the lowest and highest. Tuning is the time from the first "
-            "trial's start to the last one's end, whatever else the machine did; the energy is of "
-            "training and of tuning inference; epochs over all data "
-            "count what was trained. What is less is so against the experiment's first tuner "
-            "of the same seed.",
+            "The best configuration has the highest score on the largest budget. Of several "
+            "searches: the median, the lowest and the highest. Tuning time runs from the first "
+            "trial's start to the last one's end. The energy is of training and of tuning "
+            "inference; epochs over all data count all training. Reductions are against the "
+            "experiment's first tuner, same seed.",
             columns,
             (*ours, *theirs),
         )
@@ -81,14 +80,14 @@ class Tuners(TuningSection):
         """Yield accuracy, training, tuning and energy of each tuner, and accuracy over time."""
         yield from figure_of(
             "tuners",
-            "What tuners find, and what it takes",
+            "Results of the tuners, and their cost",
             "Each bar is the median of a tuner's searches, each dot one search.",
             [_bars(setting) for setting in self.settings],
         )
         yield from figure_of(
             "accuracy_over_tuning_time",
             "Accuracy over tuning time",
-            "The highest accuracy of any trial so far, on whatever budget: a line a search.",
+            "The highest accuracy of any trial so far, on any budget: one line a search.",
             [panel for setting in self.settings if (panel := _over_time(setting)) is not None],
         )
 

@@ -51,6 +51,11 @@ class Risk:
             raise ValueError("estimate: expected a share where there was a run only")
         return self
 
+    def __str__(self) -> str:
+        """Return the risk of a miss that so few runs cannot rule out."""
+        runs = f"{self.runs_as_delivered} run{'' if self.runs_as_delivered == 1 else 's'}"
+        return f"{runs} cannot promise a risk below {self.bound:.0%}"
+
 
 class Settling(Document):
     """What the slim environment of a target missed until `clean_runs` in a row missed nothing.

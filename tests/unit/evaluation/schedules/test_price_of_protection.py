@@ -114,7 +114,7 @@ def test_a_class_that_finished_no_job_without_protection_has_no_price(found: Sch
 
 def test_the_page_says_that_it_is_modelled(folder: Path, found: Schedules) -> None:
     page = (folder / "out/report.html").read_text()
-    assert "What protection costs, by class" in page and "none was used" in page
+    assert "What protection costs, by class" in page and "no enclave ran" in page
     assert "Price of protection (modelled), mean response of high: P" in page
     assert (folder / "out/figures/price_of_protection.svg").is_file()
     [(_, card), *others] = section(found).key_figures()

@@ -77,9 +77,9 @@ class Clusters(TuningSection):
         yield from figure_of(
             "profile_clusters",
             "Workloads by their events",
-            "Each mark is an epoch of a trial; its form says in which of two clusters k-means put "
-            "it, its colour of which workload it is. The axes are those along which the epochs "
-            "differ most.",
+            "Each mark is an epoch of a trial; its shape is its cluster (k-means, two "
+            "clusters), its colour the workload. The axes are the two on which epochs differ "
+            "most.",
             [chart],
         )
 

@@ -37,9 +37,9 @@ class Parts(TuningSection):
         yield Table(
             "phase_events",
             "Inference against the forward phase of training",
-            "Events a second of the processor, the median of epochs of one part alone. The factor "
-            "is by how much inference and the forward phase differ: 1 is alike, and what is below "
-            f"{FEW:g} a second says nothing.",
+            "Events of the processor a second, the median over epochs of one part alone. The "
+            f"factor is inference by the forward phase: 1 is alike. Rates below {FEW:g} a second "
+            "mean nothing.",
             (
                 Column("name", "Workload"),
                 Column("settings", "Settings"),

@@ -1,4 +1,4 @@
-#include "unheard.h"
+#include "interposer_bypass.h"
 
 #include <asm/unistd_64.h>
 #include <elf.h>
@@ -20,7 +20,7 @@ static int is_linker_of_glibc(const char *path) {
   return begins_with(name, "ld-linux");
 }
 
-int is_unheard(long file) {
+int bypasses_interposer(long file) {
   Elf64_Ehdr header;
   Elf64_Phdr row;
   char linker[NAME_BYTES] = "";

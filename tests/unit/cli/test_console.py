@@ -19,7 +19,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from trimtab.cli.output.command_group import CommandGroup
-from trimtab.cli.output.console import speaker
+from trimtab.cli.output.console import console
 from trimtab.cli.output.log import told_to
 from trimtab.cli.output.progress_lines import RUNS, ProgressLines
 from trimtab.cli.overview import overview
@@ -316,10 +316,10 @@ small = CommandGroup(no_args_is_help=True)
 def fails(after: bool = False) -> None:
     """Fail as the user's mistake, before or after there is a result."""
     if after:
-        speaker.result({"figure": float("nan"), "path": Path(os.fsdecode(b"\xff"))})
-    speaker.notes.print("a note")
-    speaker.answer(Table("a table"))
-    speaker.path(Path("a path"))
+        console.result({"figure": float("nan"), "path": Path(os.fsdecode(b"\xff"))})
+    console.notes.print("a note")
+    console.answer(Table("a table"))
+    console.path(Path("a path"))
     raise UserError("a mistake")
 
 
@@ -344,7 +344,7 @@ def test_verbose_says_where_an_error_comes_from(capfd: pytest.CaptureFixture[str
     for words, has_it in ((["fails"], False), (["-v", "fails"], True)):
         with pytest.raises(UserError):
             small(words, standalone_mode=False)
-        assert ("test_speaking.py" in capfd.readouterr().err) == has_it
+        assert ("test_console.py" in capfd.readouterr().err) == has_it
 
 
 def test_one_verb_does_not_speak_as_the_one_before(capfd: pytest.CaptureFixture[str]) -> None:
