@@ -4,20 +4,24 @@ import dataclasses
 import inspect
 import json
 import typing
+from enum import StrEnum
 from typing import Any
 
 from trimtab.config.root import GROUPS, RootConfig
-from trimtab.config.validate import without_none, words
+from trimtab.config.validate import without_none
 
 _HEAD = """# Configuration: every key
 
 <!-- Made from the dataclasses in src/trimtab/config by `make docs`: edit those. -->
 
 `conf/config.yaml` chooses one file of each group. For one run,
-`trimtab run --experiment full -o profiling.repeats=5` chooses or sets anything else, and so does
-`--config overrides='["experiment=full", "profiling.repeats=5"]'` of Snakemake. A mistake stops
+`trimtab run --experiment full -o profiling.repeats=5` changes the choice or a key, and so does
+Snakemake's `--config overrides='["experiment=full", "profiling.repeats=5"]'`. A mistake stops
 before anything runs, with the file, the key and what was expected.
 """
+
+_PLURALS = {Any: "values", str: "texts", int: "integers", float: "numbers"}
+_TYPES = {Any: "any", str: "text", int: "integer", float: "number", bool: "true or false"}
 
 
 def reference() -> str:
@@ -35,8 +39,8 @@ def _section(name: str, kind: Any) -> str:
         "",
         inspect.getdoc(kind) or "",
         "",
-        "| key | type | default | unit | meaning |",
-        "|---|---|---|---|---|",
+        "| key | type | default | meaning |",
+        "|---|---|---|---|",
         *_rows(kind, "", {}),
         "",
     ]
@@ -44,37 +48,45 @@ def _section(name: str, kind: Any) -> str:
 
 
 def _rows(kind: Any, prefix: str, shown: dict[Any, str]) -> list[str]:
-    """Return the rows of a class; `shown` are the classes of items that have theirs, by key."""
+    """Return the rows of a class; `shown` are the classes inside that have theirs, by key."""
     hints = typing.get_type_hints(kind)
     rows = []
     for spec in dataclasses.fields(kind):
         hint = without_none(hints[spec.name])
-        if dataclasses.is_dataclass(hint):
-            rows += _rows(hint, f"{prefix}{spec.name}.", shown)
+        inside, kind_inside = _class_inside(hint)
+        key = f"{prefix}{spec.name}"
+        if kind_inside and kind_inside not in shown:
+            shown[kind_inside] = f"{key}{inside}"
+            rows += _rows(kind_inside, f"{key}{inside}.", shown)
             continue
-        kind_in_words, items = words(hint), _items(hint)
-        if items:
-            inside, kind_of_item = items
-            key = f"{prefix}{spec.name}{inside}"
-            if kind_of_item not in shown:
-                shown[kind_of_item] = key
-                rows += _rows(kind_of_item, f"{key}.", shown)
-                continue
-            kind_in_words = f"as `{shown[kind_of_item]}`"
+        type_ = f"as `{shown[kind_inside]}`" if kind_inside else _type(hint)
+        unit = f", {spec.metadata['unit']}" if spec.metadata["unit"] else ""
         meaning = spec.metadata["meaning"].replace("|", "\\|")
-        unit = spec.metadata["unit"]
-        rows.append(
-            f"| `{prefix}{spec.name}` | {kind_in_words} | {_default(spec)} | {unit} | {meaning} |"
-        )
+        rows.append(f"| `{key}` | {type_}{unit} | {_default(spec)} | {meaning} |")
     return rows
 
 
-def _items(hint: Any) -> tuple[str, Any] | None:
-    """Return how an item of a list or mapping of dataclasses is named, and its dataclass."""
-    members = typing.get_args(hint)
-    if members and dataclasses.is_dataclass(members[-1]):
-        return ("[]" if typing.get_origin(hint) is list else ".NAME"), members[-1]
-    return None
+def _class_inside(hint: Any) -> tuple[str, Any]:
+    """Return a dataclass that a key holds and how its keys begin: items are `[]` or `.NAME`."""
+    if dataclasses.is_dataclass(hint):
+        return "", hint
+    item = (typing.get_args(hint) or (None,))[-1]
+    if not dataclasses.is_dataclass(item):
+        return "", None
+    return ("[]" if typing.get_origin(hint) is list else ".NAME"), item
+
+
+def _type(hint: Any, plural: bool = False) -> str:
+    """Return a type in few words, as `list of texts`, or the values to choose from."""
+    hint = without_none(hint)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return ", ".join(f"`{choice}`" for choice in hint)
+    if typing.get_origin(hint) is list:
+        return f"{'lists' if plural else 'list'} of {_type(typing.get_args(hint)[0], True)}"
+    if typing.get_origin(hint) is dict:
+        name = "mappings" if plural else "mapping"
+        return f"{name} to {_type(typing.get_args(hint)[1], True)}"
+    return _PLURALS[hint] if plural else _TYPES[hint]
 
 
 def _default(spec: "dataclasses.Field[Any]") -> str:
