@@ -18,6 +18,8 @@ _HEAD = """# Configuration: every key
 `trimtab run --experiment full -o profiling.repeats=5` changes the choice or a key, and so does
 Snakemake's `--config overrides='["experiment=full", "profiling.repeats=5"]'`. A mistake stops
 before anything runs, with the file, the key and what was expected.
+
+Brackets hold a key's type, its unit and, after a semicolon, its default.
 """
 
 _PLURALS = {Any: "values", str: "texts", int: "integers", float: "numbers"}
@@ -39,31 +41,29 @@ def _section(name: str, kind: Any) -> str:
         "",
         inspect.getdoc(kind) or "",
         "",
-        "| key | type | default | meaning |",
-        "|---|---|---|---|",
-        *_rows(kind, "", {}),
+        *_keys(kind, "", {}),
         "",
     ]
     return "\n".join(lines)
 
 
-def _rows(kind: Any, prefix: str, shown: dict[Any, str]) -> list[str]:
-    """Return the rows of a class; `shown` are the classes inside that have theirs, by key."""
+def _keys(kind: Any, prefix: str, shown: dict[Any, str]) -> list[str]:
+    """Return a line a key of a class; `shown` are the classes inside that have theirs, by key."""
     hints = typing.get_type_hints(kind)
-    rows = []
+    lines = []
     for spec in dataclasses.fields(kind):
         hint = without_none(hints[spec.name])
         inside, kind_inside = _class_inside(hint)
-        key = f"{prefix}{spec.name}"
+        key, meaning = f"{prefix}{spec.name}", spec.metadata["meaning"]
         if kind_inside and kind_inside not in shown:
             shown[kind_inside] = f"{key}{inside}"
-            rows += _rows(kind_inside, f"{key}{inside}.", shown)
+            lines.append(f"- `{key}{inside}`: {meaning}")
+            lines += _keys(kind_inside, f"{key}{inside}.", shown)
             continue
         type_ = f"as `{shown[kind_inside]}`" if kind_inside else _type(hint)
         unit = f", {spec.metadata['unit']}" if spec.metadata["unit"] else ""
-        meaning = spec.metadata["meaning"].replace("|", "\\|")
-        rows.append(f"| `{key}` | {type_}{unit} | {_default(spec)} | {meaning} |")
-    return rows
+        lines.append(f"- `{key}` ({type_}{unit}; {_default(spec)}): {meaning}")
+    return lines
 
 
 def _class_inside(hint: Any) -> tuple[str, Any]:

@@ -52,9 +52,7 @@ class ClusterConfig:
         "tasks at once.",
         default=0,
     )
-    outages: list[OutageConfig] = about(
-        "Nodes that fail and come back: node, start_s, end_s.", factory=list
-    )
+    outages: list[OutageConfig] = about("Nodes that fail and come back.", factory=list)
     description: str = about("For the report.", default="", report_only=True)
 
     @model_validator(mode="after")

@@ -92,11 +92,11 @@ class Enclave:
         "Loading a page that is not in the page cache.", default=None, unit="s"
     )
     page_cache: PageCache | None = about(
-        "Memory that enclaves have without being paged. Left out: all of the machine's.",
+        "Memory of enclaves that is not paged. Without it: all of the machine's.",
         default=None,
     )
     thread_limit: ThreadLimit | None = about(
-        "Threads inside at once. Left out: as many as the machine runs.", default=None
+        "Threads inside at once. Without it: as many as the machine runs.", default=None
     )
     gpus: bool = about("Whether it protects what runs on GPUs.", default=False)
 

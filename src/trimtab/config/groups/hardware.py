@@ -101,9 +101,7 @@ class Hardware:
         factory=list,
     )
     levels: list[FrequencyLevel] = about(
-        "Frequency levels, slowest first: `frequency_ghz`, `speed` (above 0; the highest level's "
-        "is 1), `busy_w` (all cores; the highest level's is the machine's) and, where there are "
-        "GPUs, `gpu_busy_w` (one GPU). Empty: one level.",
+        "Frequency levels, slowest first; empty: one level.",
         factory=list,
         schedule_only=True,
     )
@@ -139,23 +137,18 @@ class Hardware:
         schedule_only=True,
     )
     rooflines: list[Roofline] = about(
-        "What it reaches by the number of cores: `cores`, `gflop_per_s`, `gb_per_s`, `call_us`; "
-        "by which inference is scaled from one machine to another. `trimtab advanced probe` "
-        "measures them.",
+        "What its cores reach, by which inference is scaled between machines; `trimtab advanced "
+        "probe` measures it.",
         factory=list,
         tuning_only=True,
     )
     models: list[ModelTime] = about(
-        "What batches of models took on it: `workload`, `batch_size`, `cores`, `batch_s`. Those "
-        "that two machines have in common correct the scale from one to the other, and say by how "
-        "much it is off. `trimtab advanced probe` measures them.",
+        "Times of models, which correct that scale; `trimtab advanced probe` measures them.",
         factory=list,
         tuning_only=True,
     )
     probes: list[Probe] = about(
-        "What probing tasks took on it: `task`, `cores`, `memory_gib`, `work`, `wall_s`, "
-        "`energy_j` (without idle power), `level`, `energy_source`. `trimtab advanced probe` "
-        "measures them.",
+        "What probing tasks took; `trimtab advanced probe` measures them.",
         factory=list,
         schedule_only=True,
     )

@@ -145,8 +145,8 @@ class JobClassConfig:
         default="",
     )
     secure: SecureOrNot = about(
-        "Whether jobs run in enclaves only, or their tasks where they have `rounds`: `true`, or "
-        "what they do at its border. A `workload` that is secure makes its class so.",
+        "Whether jobs (with `rounds`, their tasks) run in enclaves only: `true`, or what they do "
+        "at its border. A secure `workload` makes its class so.",
         default=None,
     )
     image_gb: NotNegative = about("Image size.", default=0.0, unit="GB")

@@ -88,10 +88,9 @@ class Tuning:
     A parameter's full name is that of its kind and its own: `training.batch_size`.
     """
 
-    epochs: EpochRange = about("How long a configuration is trained: the program's `epochs`.")
+    epochs: EpochRange = about("The program's parameter `epochs`.")
     data_fraction: DataFraction | None = about(
-        "How much data it is trained with: the program's `data_fraction`. By default all, and the "
-        "program is given no such parameter.",
+        "The program's parameter `data_fraction`. Without it all data, and no such parameter.",
         default=None,
     )
     metric: Annotated[str, satisfying(str.isidentifier, "the name of a metric")] = about(
@@ -99,7 +98,7 @@ class Tuning:
         default="accuracy",
     )
     model: dict[ParameterName, Parameter] = about(
-        "The program's parameters that make the model.", factory=dict
+        "The program's parameters of the model.", factory=dict
     )
     training: dict[ParameterName, Parameter] = about(
         "The program's parameters of training.", factory=dict
@@ -121,13 +120,13 @@ class Tuning:
         default=None,
     )
     scenario: ScenarioConfig | None = about(
-        "How samples arrive where the model is used: the batch size is then the one with the "
-        "shortest mean response time, in place of the least time a sample.",
+        "How samples arrive where the model is used. The batch size then has the shortest mean "
+        "response time, in place of the least time a sample.",
         default=None,
     )
     characterized: Characterized | None = about(
-        "Runs that show which parameters, by their own names, matter: one that they show to have a "
-        "low impact at most keeps its default. By default every parameter is searched.",
+        "Runs that show which parameters, by their own names, matter. Those of low impact keep "
+        "their defaults.",
         default=None,
     )
     forbidden: list[dict[str, Scalar]] = about(

@@ -202,7 +202,9 @@ class Workload:
         default=None,
     )
     server: ServerConfig = about("How a server is driven and stopped.", factory=ServerConfig)
-    marks: Marks = about("How the program says where it is.", factory=Marks)
+    marks: Marks = about(
+        "Regular expressions for the lines in which the program says where it is.", factory=Marks
+    )
     timeout_s: Positive = about(
         "A longer run is ended, with all its processes, and has failed.",
         default=3600.0,
@@ -217,19 +219,19 @@ class Workload:
         no_result=True,
     )
     held_out: dict[Name, HeldOut] = about(
-        "Inputs that are not profiled, by names of your own: verification runs each in both "
-        "environments, and tells what it missed.",
+        "Inputs, by names of your own, that are not profiled: verification runs each in both "
+        "environments.",
         factory=dict,
         verify_only=True,
     )
     secure: SecureOrNot = about(
-        "Whether it holds what has to be protected: `true`, or what it does at the border of an "
-        "enclave. Its jobs are then scheduled on nodes with a fitting `enclave` alone.",
+        "Whether it must be protected: `true`, or what it does at the border of an enclave. Its "
+        "jobs then run only on nodes with a fitting `enclave`.",
         default=None,
         schedule_only=True,
     )
     tuning: Tuning | None = about(
-        "The parameters that are tuned; without it the program is not.",
+        "What is tuned.",
         default=None,
         tuning_only=True,
     )
