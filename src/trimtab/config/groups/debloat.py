@@ -57,7 +57,7 @@ class Debloat:
     )
     start_up_only: StartUpOnly = about(
         "What becomes of libraries of which only start-up code ran. `remove` removes all code and "
-        "its data: the library is loaded, but not started.",
+        "data that only it reads: the library is loaded, but not started.",
         default=StartUpOnly.KEEP,
     )
     minimum_hole_bytes: Annotated[Whole, Field(ge=4096, le=1 << 29)] = about(
