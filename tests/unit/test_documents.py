@@ -13,7 +13,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 PAGES = [
     PROJECT / "README.md",
     PROJECT / "CONTRIBUTING.md",
-    PROJECT / "benchmarks/README.md",
+    *sorted((PROJECT / "benchmarks").glob("*.md")),
     *sorted((PROJECT / "docs").rglob("*.md")),
 ]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
