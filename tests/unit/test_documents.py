@@ -4,13 +4,16 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
+import pyarrow as pa
 import pytest
+
+from trimtab.records import tables
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = [
     PROJECT / "README.md",
     PROJECT / "CONTRIBUTING.md",
-    PROJECT / "benchmarks/README.md",
+    *sorted((PROJECT / "benchmarks").glob("*.md")),
     *sorted((PROJECT / "docs").rglob("*.md")),
 ]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -64,6 +67,16 @@ def test_the_map_of_contributing_is_complete() -> None:
     places = [*(PROJECT / "src/trimtab").iterdir(), *(PROJECT / "native").iterdir()]
     places = [place for place in places if place.is_dir() or place.suffix == ".py"]
     assert {place.stem for place in places} - names - {"__init__", "__pycache__"} == set()
+
+
+def test_the_page_of_results_names_every_column() -> None:
+    named = set(CODE.findall((PROJECT / "docs/reference/results.md").read_text()))
+    schemas = [table for table in vars(tables).values() if isinstance(table, pa.Schema)]
+    columns = {name for schema in schemas for name in schema.names}
+    # Of percentiles the first and the last are named.
+    wanted = {name for name in columns if not re.search(r"_p\d+$", name)}
+    assert len(schemas) > 10
+    assert sorted(wanted - named) == []
 
 
 def test_readme_is_short() -> None:

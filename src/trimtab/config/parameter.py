@@ -24,22 +24,22 @@ class Parameter:
     """A parameter that is tuned: its range, `low` to `high`, or its `choices`."""
 
     default: Scalar = about(
-        "Its value where it is not tuned: in the runs that others are compared with, and with "
-        "tuners that leave this kind of parameter alone."
+        "Value if not tuned: in the runs to compare with, and with tuners that leave this kind "
+        "alone."
     )
-    low: Number | None = about("The least of its range.", default=None)
-    high: Number | None = about("The most of its range.", default=None)
+    low: Number | None = about("Lowest value.", default=None)
+    high: Number | None = about("Highest value.", default=None)
     log: bool = about(
-        "Whether each part of the range counts by the ratio of its ends, as from 0.001 to 0.01.",
+        "Whether the range is searched by ratios, as from 0.001 to 0.01.",
         default=False,
     )
-    whole: bool = about("Whether only whole numbers of the range are taken.", default=False)
+    whole: bool = about("Whether only whole numbers are taken.", default=False)
     choices: Annotated[list[Scalar], _SOME] | None = about(
-        "Its values, in place of a range.", default=None
+        "Values, in place of a range.", default=None
     )
     when: dict[str, Annotated[list[Scalar], _SOME]] = about(
-        "The parameter is there only where each of these others is there and has one of the values "
-        "listed, as in `{model.layers: [2, 3]}`. The others have choices, or are whole.",
+        "Other parameters with values, as `{model.layers: [2, 3]}`, without which this one is "
+        "absent. The others have choices or are whole.",
         factory=dict,
     )
 

@@ -4,20 +4,26 @@ import dataclasses
 import inspect
 import json
 import typing
+from enum import StrEnum
 from typing import Any
 
 from trimtab.config.root import GROUPS, RootConfig
-from trimtab.config.validate import without_none, words
+from trimtab.config.validate import without_none
 
 _HEAD = """# Configuration: every key
 
 <!-- Made from the dataclasses in src/trimtab/config by `make docs`: edit those. -->
 
 `conf/config.yaml` chooses one file of each group. For one run,
-`trimtab run --experiment full -o profiling.repeats=5` chooses or sets anything else, and so does
-`--config overrides='["experiment=full", "profiling.repeats=5"]'` of Snakemake. A mistake stops
+`trimtab run --experiment full -o profiling.repeats=5` changes the choice or a key, and so does
+Snakemake's `--config overrides='["experiment=full", "profiling.repeats=5"]'`. A mistake stops
 before anything runs, with the file, the key and what was expected.
+
+Brackets hold a key's type, its unit and, after a semicolon, its default.
 """
+
+_PLURALS = {Any: "values", str: "texts", int: "integers", float: "numbers"}
+_TYPES = {Any: "any", str: "text", int: "integer", float: "number", bool: "true or false"}
 
 
 def reference() -> str:
@@ -35,46 +41,52 @@ def _section(name: str, kind: Any) -> str:
         "",
         inspect.getdoc(kind) or "",
         "",
-        "| key | type | default | unit | meaning |",
-        "|---|---|---|---|---|",
-        *_rows(kind, "", {}),
+        *_keys(kind, "", {}),
         "",
     ]
     return "\n".join(lines)
 
 
-def _rows(kind: Any, prefix: str, shown: dict[Any, str]) -> list[str]:
-    """Return the rows of a class; `shown` are the classes of items that have theirs, by key."""
+def _keys(kind: Any, prefix: str, shown: dict[Any, str]) -> list[str]:
+    """Return a line a key of a class; `shown` are the classes inside that have theirs, by key."""
     hints = typing.get_type_hints(kind)
-    rows = []
+    lines = []
     for spec in dataclasses.fields(kind):
         hint = without_none(hints[spec.name])
-        if dataclasses.is_dataclass(hint):
-            rows += _rows(hint, f"{prefix}{spec.name}.", shown)
+        inside, kind_inside = _class_inside(hint)
+        key, meaning = f"{prefix}{spec.name}", spec.metadata["meaning"]
+        if kind_inside and kind_inside not in shown:
+            shown[kind_inside] = f"{key}{inside}"
+            lines.append(f"- `{key}{inside}`: {meaning}")
+            lines += _keys(kind_inside, f"{key}{inside}.", shown)
             continue
-        kind_in_words, items = words(hint), _items(hint)
-        if items:
-            inside, kind_of_item = items
-            key = f"{prefix}{spec.name}{inside}"
-            if kind_of_item not in shown:
-                shown[kind_of_item] = key
-                rows += _rows(kind_of_item, f"{key}.", shown)
-                continue
-            kind_in_words = f"as `{shown[kind_of_item]}`"
-        meaning = spec.metadata["meaning"].replace("|", "\\|")
-        unit = spec.metadata["unit"]
-        rows.append(
-            f"| `{prefix}{spec.name}` | {kind_in_words} | {_default(spec)} | {unit} | {meaning} |"
-        )
-    return rows
+        type_ = f"as `{shown[kind_inside]}`" if kind_inside else _type(hint)
+        unit = f", {spec.metadata['unit']}" if spec.metadata["unit"] else ""
+        lines.append(f"- `{key}` ({type_}{unit}; {_default(spec)}): {meaning}")
+    return lines
 
 
-def _items(hint: Any) -> tuple[str, Any] | None:
-    """Return how an item of a list or mapping of dataclasses is named, and its dataclass."""
-    members = typing.get_args(hint)
-    if members and dataclasses.is_dataclass(members[-1]):
-        return ("[]" if typing.get_origin(hint) is list else ".NAME"), members[-1]
-    return None
+def _class_inside(hint: Any) -> tuple[str, Any]:
+    """Return a dataclass that a key holds and how its keys begin: items are `[]` or `.NAME`."""
+    if dataclasses.is_dataclass(hint):
+        return "", hint
+    item = (typing.get_args(hint) or (None,))[-1]
+    if not dataclasses.is_dataclass(item):
+        return "", None
+    return ("[]" if typing.get_origin(hint) is list else ".NAME"), item
+
+
+def _type(hint: Any, plural: bool = False) -> str:
+    """Return a type in few words, as `list of texts`, or the values to choose from."""
+    hint = without_none(hint)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return ", ".join(f"`{choice}`" for choice in hint)
+    if typing.get_origin(hint) is list:
+        return f"{'lists' if plural else 'list'} of {_type(typing.get_args(hint)[0], True)}"
+    if typing.get_origin(hint) is dict:
+        name = "mappings" if plural else "mapping"
+        return f"{name} to {_type(typing.get_args(hint)[1], True)}"
+    return _PLURALS[hint] if plural else _TYPES[hint]
 
 
 def _default(spec: "dataclasses.Field[Any]") -> str:

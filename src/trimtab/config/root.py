@@ -29,13 +29,12 @@ class Profiling:
 
     repeats: Runs = about("Measured runs of each workload.", default=3)
     traced_runs: Runs = about(
-        "Runs in which functions are traced, each with other CPUs, threads and caches; all that "
-        "any of them used is kept. What one run does not show, the runs in the slim environment "
-        "do.",
+        "Runs in which functions are traced, each with other CPUs, threads and caches; their "
+        "union is kept.",
         default=1,
     )
     sample_interval_s: Annotated[Number, Field(ge=0.01)] = about(
-        "Time between two readings of the counters.", default=1.0, unit="s"
+        "Time between readings of the counters.", default=1.0, unit="s"
     )
 
 
@@ -44,12 +43,12 @@ class Settle:
     """The runs in the slim environment by which it is built again with what they missed."""
 
     clean_runs: RunsOrNone = about(
-        "Runs of each workload in a row, each under another condition, in which the slim "
-        "environment has to miss nothing; with 0 there are none.",
+        "Runs of each workload in a row, each under another condition, that must miss nothing; 0: "
+        "none.",
         default=5,
     )
     rebuilds: Runs = about(
-        "Times that the environment is built again at most; after them it is delivered as it is.",
+        "Most rebuilds; after them the environment is delivered as it is.",
         default=5,
     )
 

@@ -24,7 +24,7 @@ _MOST_NODES = 1_000_000
 class OutageConfig:
     """A time in which one node is down."""
 
-    node: Parts = about("Number of the node, from 0.")
+    node: Parts = about("Number of the node.")
     start_s: NotNegative = about("When it fails.", unit="s")
     end_s: Number = about("When it is back.", unit="s")
 
@@ -39,22 +39,20 @@ class OutageConfig:
 class ClusterConfig:
     """Nodes by type, and whether one job at a time has them all."""
 
-    name: Name = about("Name of the cluster: the stem of its file.")
+    name: Name = about("The file's stem.")
     nodes: Annotated[
         dict[str, SomeParts], satisfying(len, "at least one node type with its count")
     ] = about(
-        "How many nodes of each type, by the name of its file in `conf/hardware/`. They are "
-        "numbered in this order, from 0."
+        "Number of nodes by type, a file in `conf/hardware/`. Nodes are numbered in this order, "
+        "from 0."
     )
     engine_slots: Parts = about(
-        "0: jobs share the nodes. Above 0: the cluster is a processing engine that one job at a "
-        "time has to itself, running this many of its tasks at once.",
+        "0: jobs share the nodes. Above 0: one job at a time has the cluster, and runs this many "
+        "tasks at once.",
         default=0,
     )
-    outages: list[OutageConfig] = about(
-        "Nodes that fail and come back: node, start_s, end_s.", factory=list
-    )
-    description: str = about("What the cluster is, for the report.", default="", report_only=True)
+    outages: list[OutageConfig] = about("Nodes that fail and come back.", factory=list)
+    description: str = about("For the report.", default="", report_only=True)
 
     @model_validator(mode="after")
     def _outages_are_of_its_nodes(self) -> Self:

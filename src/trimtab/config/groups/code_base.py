@@ -21,16 +21,15 @@ class CodeBase:
     """What is counted of a git repository."""
 
     group: ClassVar[str] = "code_base"
-    name: Name = about("Name of the code base: the stem of its file.")
+    name: Name = about("The file's stem.")
     location: Text = about(
-        "The repository's folder, with or without a work tree; `git clone --bare --filter=tree:0` "
-        "does not suffice, as contents are read."
+        "The repository's folder, bare or not. A clone with `--filter=tree:0` lacks the contents."
     )
-    revision: Text = about("The branch, tag or commit up to which is counted.", default="HEAD")
+    revision: Text = about("Last commit that is counted: a branch, tag or commit.", default="HEAD")
     interval_days: Annotated[Count, Field(le=3660)] = about(
-        "Time between two counts, and one at each year's end.", default=30, unit="days"
+        "Time between two counts; each year's end is counted too.", default=30, unit="days"
     )
     files: Annotated[list[Text], satisfying(len, "at least one pattern")] = about(
-        "Patterns of the names of files that are counted. By default those of source code.",
+        "Patterns of names of counted files; by default source code.",
         factory=lambda: list(_SOURCE_CODE),
     )

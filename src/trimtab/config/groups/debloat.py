@@ -33,11 +33,10 @@ Group = StrEnum(
 class Debloat:
     """What becomes of the bytes that no profiled workload used."""
 
-    name: Name = about("Name of the set of options: the stem of its file.")
+    name: Name = about("The file's stem.")
     mode: Mode = about(
-        "What becomes of unused bytes: `zero` overwrites them, `punch` also makes holes, `compact` "
-        "takes their pages out of the file. With `zero` the file keeps its size. The holes of "
-        "`punch` are whole blocks of the file system.",
+        "What becomes of unused bytes: `zero` overwrites them, `punch` also makes holes, "
+        "`compact` takes their pages out of the file. Holes are whole blocks of the file system.",
         default=Mode.COMPACT,
     )
     symbols: Symbols = about(
@@ -45,99 +44,94 @@ class Debloat:
         default=Symbols.STRIP,
     )
     gpu: Gpu = about(
-        "Which GPU code stays: what the traced runs `used`, what the GPU's `architecture` can "
-        "load, or all. With `used`, all stays where kernels were not traced, and none where the "
-        "runs asked for no GPU. In modes other than `compact`, `used` means `architecture` unless "
-        "`fallback` is `none`: GPU code could not come back.",
+        "Which GPU code stays: what traced runs `used`, what the GPU's `architecture` can load, "
+        "or all. `used` keeps all if kernels were not traced, and none if the runs asked for no "
+        "GPU. With a fallback, `used` needs mode `compact`, else it means `architecture`.",
         default=Gpu.USED,
     )
     kernels: Kernels = about(
-        "What becomes of unused kernels beside used ones in the same module. `prune` overwrites "
-        "their code with zeros and compresses the module again. They cannot come back, so `prune` "
-        "needs `fallback: none`.",
+        "What becomes of unused kernels beside used ones in a module. `prune` overwrites their "
+        "code with zeros and compresses the module again. They cannot come back, so it needs "
+        "`fallback: none`.",
         default=Kernels.KEEP,
     )
     start_up_only: StartUpOnly = about(
-        "What becomes of libraries of which only start-up code ran. `keep` keeps that code. "
-        "`remove` removes all code and what only it reads: the library is loaded, but not started.",
+        "What becomes of libraries of which only start-up code ran. `remove` removes all code and "
+        "data that only it reads: the library is loaded, but not started.",
         default=StartUpOnly.KEEP,
     )
     minimum_hole_bytes: Annotated[Whole, Field(ge=4096, le=1 << 29)] = about(
-        "Shorter runs of unused bytes stay in the file: every hole costs two memory mappings. It "
-        "is doubled until all libraries of a target together take no more than half of the 65,530 "
-        "that a process may have.",
+        "Shorter runs of unused bytes stay: every hole costs two memory mappings. It is doubled "
+        "until a target's libraries take at most half of a process's 65,530 mappings.",
         default=16384,
         unit="bytes",
     )
     share: Share = about(
         "How the slim environment takes over unchanged files. `reflink` shares blocks; where the "
-        "file system cannot, it copies. `auto` does the same, but there makes compiled code one "
-        "file with the original's, by a hard link. `copy` always copies.",
+        "file system cannot, it copies. `auto` does the same, but there hard-links compiled code. "
+        "`copy` always copies.",
         default=Share.AUTO,
     )
     remove: Remove = about(
         "How much to remove: unused `code` of loaded libraries, also all code of unloaded "
         "`libraries`, or also unused `files`. Files are files, links and folders that no run used "
-        "and [no used file depends on](../methods/file-closure.md); libraries among them go whole. "
-        "What is missed comes back from the fallback. Mode `punch` brings nothing back, and takes "
-        "`code` only, unless `fallback` is `none`.",
+        "and [no used file depends on](../methods/file-closure.md). With a fallback, mode `punch` "
+        "takes `code` only.",
         default=Remove.FILES,
     )
     files: Old | None = about(
-        "Old: `remove: files` has taken the place of `files: remove`. Read for one version.",
+        "Old: use `remove: files`. Read for one version.",
         default=None,
     )
     unloaded: Old | None = about(
-        "Old: `remove: libraries` has taken the place of `unloaded: remove`. Read for one version.",
+        "Old: use `remove: libraries`. Read for one version.",
         default=None,
     )
     keep: list[Group] = about(
-        "[Groups of files](../methods/file-closure.md#groups) that stay though no run used them. "
-        "What they need stays too. Groups are what other `options` of the programs may ask for "
-        "(all of their packages), `locales`, `time_zones`, `terminals`, `certificates`, other "
-        "`users`, an interactive `shell`, `package_managers`, `documentation`, `licences`.",
+        "[Groups of files](../methods/file-closure.md#groups) that stay though unused, with what "
+        "they need. `options` is all of the programs' packages.",
         factory=list,
     )
     keep_paths: list[Text] = about(
-        "Patterns of paths that stay though no run used them, such as `/app/**`. All below a "
-        "folder stays with it. `*` and `?` are within a name, `**` is any number of folders. "
-        "Patterns begin at the top of the environment, as programs inside see it.",
+        "Patterns of paths that stay though unused, such as `/app/**`, with all below a folder. "
+        "`*` and `?` match within a name, `**` any folders. They begin at the top of the "
+        "environment, as programs inside see it.",
         factory=list,
     )
     keep_libraries: list[Text] = about(
-        "Patterns of paths of libraries that stay byte for byte and are not traced. They are "
-        "spelled as in `keep_paths`. Libraries that check their own code or file need it. One that "
-        "no run loaded goes with other files nevertheless.",
+        "Patterns of paths of libraries that stay byte for byte and untraced. They are spelled as "
+        "in `keep_paths`. Libraries that check their own code or file need it. An unloaded one "
+        "still goes with unused files.",
         factory=list,
         option="keep-library",
     )
     package_database: PackageDatabase = about(
-        "What becomes of the [databases of packages](../methods/file-closure.md#package-databases) "
-        "that scanners read. `keep` keeps them for packages of which a file stays. `drop` blinds "
-        "scanners: they find no packages, and no vulnerabilities, whatever is there.",
+        "What becomes of the [databases of "
+        "packages](../methods/file-closure.md#package-databases) that scanners read. `keep` keeps "
+        "them for packages of which a file stays. `drop` blinds scanners: they find no packages "
+        "and no vulnerabilities.",
         default=PackageDatabase.KEEP,
     )
     compression: Compression = about(
-        "How the layer of a slim image is compressed. All engines read `gzip`. `zstd` is smaller "
-        "and unpacks faster; Docker reads it from version 23 on.",
+        "How the layer of a slim image is compressed. All engines read `gzip`; `zstd` is smaller "
+        "and faster, and needs Docker 23 or newer.",
         default=Compression.GZIP,
     )
     fallback: Fallback = about(
-        "Where a program finds removed code and files: in the `original` environment, `packed` in "
-        "the slim one, in a `store`, or nowhere (`none`). The original has to stay where it is. "
-        "What is packed is compressed; images need it or a store. A store is a folder that many "
-        "environments share. With `none` a program that needs removed code crashes. With mode "
-        "`punch` there is no fallback.",
+        "Where a program finds removed code and files: in the `original` environment, `packed` "
+        "(compressed) in the slim one, in a `store`, or nowhere. The original must stay in place. "
+        "Images need `packed` or `store`. With `none` a program that needs removed code crashes. "
+        "Mode `punch` has no fallback.",
         default=Fallback.ORIGINAL,
     )
     store: Text | None = about(
-        "The folder of the store, which gets the original libraries, compressed. `fallback: store` "
-        "needs it.",
+        "The folder of the store: the original libraries, compressed; many environments can share "
+        "it. `fallback: store` needs it.",
         default=None,
     )
     store_address: Text | None = about(
-        "How programs reach the store where they run: another path, or an http:// address of a "
-        "server of plain files. By default it is the folder's own path.",
+        "How programs reach the store: another path, or the http:// address of a file server. By "
+        "default the folder's path.",
         default=None,
     )
 

@@ -22,12 +22,10 @@ from trimtab.config.fields import (
 class CostRange:
     """A cost as the range that was found, and where it comes from."""
 
-    low: NotNegative = about("The least.")
-    high: NotNegative = about("The most; of one figure the same as `low`.")
-    source: Text = about("Where the figures come from.")
-    typical: NotNegative | None = about(
-        "The best estimate, from `low` to `high`; left out: halfway.", default=None
-    )
+    low: NotNegative = about("Lowest.")
+    high: NotNegative = about("Highest; for one figure the same as `low`.")
+    source: Text = about("Source of the figures.")
+    typical: NotNegative | None = about("Best estimate; by default halfway.", default=None)
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -43,16 +41,16 @@ class CostRange:
 class PageCache:
     """Memory that enclaves have without being paged."""
 
-    usable_mib: Positive = about("What of it holds pages of enclaves.", unit="MiB")
-    source: Text = about("Where the figures come from.")
+    usable_mib: Positive = about("Part of it for pages of enclaves.", unit="MiB")
+    source: Text = about("Source of the figures.")
     reserved_mib: Positive | None = about(
-        "What is taken from the machine for it; left out: not known.", default=None, unit="MiB"
+        "Memory that it takes from the machine; null: unknown.", default=None, unit="MiB"
     )
     page_bytes: Annotated[SomeParts, Field(ge=512)] = about(
-        "What is loaded at once.", default=4096, unit="B"
+        "Bytes loaded at once.", default=4096, unit="B"
     )
     paged: bool = about(
-        "Whether what is larger is paged, which costs time; `false`: it does not run at all.",
+        "Whether larger enclaves are paged, which costs time; else they do not run.",
         default=True,
     )
 
@@ -68,8 +66,8 @@ class PageCache:
 class ThreadLimit:
     """How many threads can be inside at once."""
 
-    threads: SomeParts = about("Threads inside at once.")
-    source: Text = about("Where the figure comes from.")
+    threads: SomeParts = about("Most threads inside at once.")
+    source: Text = about("Source of the figure.")
 
 
 @dataclass(config=CHECKED)
@@ -77,31 +75,31 @@ class Enclave:
     """A way to protect tasks; a cost that is left out is none, or not known by any source."""
 
     group: ClassVar[str] = "enclave"
-    name: Name = about("Name of the way: the stem of its file.")
-    description: str = about("What it is, for the report.", default="", report_only=True)
+    name: Name = about("The file's stem.")
+    description: str = about("For the report.", default="", report_only=True)
     work_factor: CostRange | None = about(
-        "What the run time of the work itself is multiplied by, at least 1.", default=None
+        "Factor of the work's own run time, at least 1.", default=None
     )
     call_s: CostRange | None = about("A call into the enclave and back.", default=None, unit="s")
     encryption_s_per_byte: CostRange | None = about(
-        "Encryption or decryption of a task's inputs and outputs.", default=None, unit="s/B"
+        "Encryption or decryption of inputs and outputs.", default=None, unit="s/B"
     )
     contention_s: CostRange | None = about(
-        "Added to the whole application's time for each call and each other thread that is inside.",
+        "Added to the application's time for each call and each other thread inside.",
         default=None,
         unit="s",
     )
     page_fault_s: CostRange | None = about(
-        "A page that is loaded as it is not in the page cache.", default=None, unit="s"
+        "Loading a page that is not in the page cache.", default=None, unit="s"
     )
     page_cache: PageCache | None = about(
-        "Memory that enclaves have without being paged. Left out: all of the machine's.",
+        "Memory of enclaves that is not paged. Without it: all of the machine's.",
         default=None,
     )
     thread_limit: ThreadLimit | None = about(
-        "Threads inside at once. Left out: as many as the machine runs.", default=None
+        "Threads inside at once. Without it: as many as the machine runs.", default=None
     )
-    gpus: bool = about("Whether it protects what runs on GPUs too.", default=False)
+    gpus: bool = about("Whether it protects what runs on GPUs.", default=False)
 
     @model_validator(mode="after")
     def _plausible(self) -> Self:
@@ -135,19 +133,17 @@ class Secure:
     """What a job that has to be protected does at the border of its enclave."""
 
     calls: CountOrNone = about(
-        "Calls into the enclave and back: of a job, or, where it has `rounds`, of each of its "
-        "tasks.",
+        "Calls into the enclave and back of a job; with `rounds`, of each task.",
         default=1,
     )
     encrypted_mb: NotNegative = about(
-        "Inputs that are decrypted inside and outputs that are encrypted there: of a job, or of "
-        "each task.",
+        "Inputs decrypted and outputs encrypted inside, of a job or each task.",
         default=0.0,
         unit="MB",
     )
     working_set_mib: NotNegative | None = about(
-        "Memory inside that is used again and again: of a job, or of each task. Left out: what "
-        "the job has, which is measured where it is a `workload`; of a task its share of that.",
+        "Memory used again and again inside, of a job or each task. By default the job's memory "
+        "(measured for a `workload`), or a task's share of it.",
         default=None,
         unit="MiB",
     )

@@ -29,23 +29,21 @@ Platform = StrEnum("Platform", "SPARK SLURM")  # where cells can be run for real
 class Schedule:
     """The cells that are scheduled: clusters x traces x policies."""
 
-    clusters: Names = about("Names of files in `conf/cluster/`.", factory=list)
-    traces: Names = about("Names of files in `conf/trace/`.", factory=list)
-    policies: Names = about("Names of files in `conf/policy/`.", factory=list)
+    clusters: Names = about("Files in `conf/cluster/`.", factory=list)
+    traces: Names = about("Files in `conf/trace/`.", factory=list)
+    policies: Names = about("Files in `conf/policy/`.", factory=list)
     objectives: Names = about(
-        "Names of files in `conf/objective/`: the deflator searches for each.", factory=list
+        "Files in `conf/objective/`: the deflator searches for each.", factory=list
     )
-    baseline: str = about(
-        "The policy that others are compared with: the first, if empty.", default=""
-    )
-    replications: Runs = about("Simulations of each cell, with seeds of their own.", default=1)
+    baseline: str = about("The policy to compare with; empty: the first.", default="")
+    replications: Runs = about("Simulations of each cell, each with its seed.", default=1)
     formula: bool = about("Whether response times are calculated too.", default=False)
     real: Platform | None = about(
-        f"Where the trace is run for real too: {' or '.join(Platform)}; null: nowhere.",
+        "Where the trace also runs for real; null: nowhere.",
         default=None,
     )
     real_scale: Positive = about(
-        "Seconds of a real run on Slurm for each second of the trace.", default=1.0
+        "Seconds of a real Slurm run per second of the trace.", default=1.0
     )
 
     @model_validator(mode="after")
@@ -74,26 +72,22 @@ class Schedule:
 class Tune:
     """The cells that are tuned: tuners x workloads x objectives, on the experiment's hardware."""
 
-    tuners: Names = about("Names of files in `conf/tuner/`.", factory=list)
-    workloads: Names = about(
-        "Names of files in `conf/workload/`; each has a key `tuning`.", factory=list
-    )
-    objectives: Names = about("Names of files in `conf/objective/`.", factory=lambda: ["accuracy"])
-    seeds: Runs = about("Searches of each cell, with the seeds 1, 2 and so on.", default=1)
+    tuners: Names = about("Files in `conf/tuner/`.", factory=list)
+    workloads: Names = about("Files in `conf/workload/` with a key `tuning`.", factory=list)
+    objectives: Names = about("Files in `conf/objective/`.", factory=lambda: ["accuracy"])
+    seeds: Runs = about("Searches of each cell, with seeds from 1.", default=1)
     workers: Count = about(
-        "Trials that name no `cores` have a share of the CPUs each, for so many at once.", default=1
+        "Trials at once: those that name no `cores` share the CPUs equally.", default=1
     )
     machines: Count = about(
-        "Jobs that share the trials of a search, each on a machine of its own.", default=1
+        "Jobs that share a search's trials, each on its own machine.", default=1
     )
     inference_alone: bool = about(
-        "Whether what using models costs, which was measured beside training, is measured again "
-        "with nothing beside it.",
+        "Whether inference measured beside training is measured again alone.",
         default=False,
     )
     database: str | None = about(
-        "Address of a PostgreSQL database for the journals, `postgresql://host/database`; null: "
-        "files beside the trials.",
+        "PostgreSQL database of the journals, `postgresql://host/database`; null: files.",
         default=None,
     )
 
@@ -119,28 +113,26 @@ class Experiment:
     A target is a slim environment that keeps what all its workloads use.
     """
 
-    name: Name = about("Name of the experiment: the stem of its file.")
-    hardware: Names = about(
-        "Names of files in `conf/hardware/` that the targets run on.", factory=list
-    )
+    name: Name = about("The file's stem.")
+    hardware: Names = about("Files in `conf/hardware/` that the targets run on.", factory=list)
     targets: dict[Name, SomeNames] = about(
-        "For each target, the workloads (names of files in `conf/workload/`) whose union it "
-        "keeps. `${target:NAME}` is one target NAME for the workload NAME.",
+        "The workloads (files in `conf/workload/`) of each target, whose union it keeps. "
+        "`${target:NAME}` is a target NAME of the workload NAME.",
         factory=dict,
     )
     fleets: dict[Name, SomeNames] = about(
-        "For each fleet, the targets, images that begin with the same layers: they are made slim "
-        "again together, so that they share a layer.",
+        "The targets of each fleet: images with the same first layers, made slim again to share a "
+        "layer.",
         factory=dict,
     )
     schedule: Schedule = about("The cells that are scheduled.", factory=Schedule)
     tune: Tune = about("The cells that are tuned.", factory=Tune)
     growth: Names = about(
-        "Names of files in `conf/code_base/`: how many lines these have, and from when.",
+        "Files in `conf/code_base/`, whose lines are counted by year.",
         factory=list,
     )
     characterizations: Names = about(
-        "Names of files in `conf/characterization/`: what parameters do to learning on Spark.",
+        "Files in `conf/characterization/`.",
         factory=list,
     )
     protect: Protect = about("The task programs that are protected.", factory=Protect)

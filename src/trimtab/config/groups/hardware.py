@@ -38,11 +38,11 @@ EnergySource = StrEnum("EnergySource", "MEASURED MODELLED")
 class FrequencyLevel:
     """A frequency that the cores can run at, and what it is worth."""
 
-    frequency_ghz: Positive = about("Of the cores.", unit="GHz")
-    speed: Annotated[Positive, Field(le=1)] = about("Relative to the highest level, which has 1.")
-    busy_w: Positive = about("Power of all cores together when busy.", unit="W")
+    frequency_ghz: Positive = about("Frequency of the cores.", unit="GHz")
+    speed: Annotated[Positive, Field(le=1)] = about("Relative to the highest level (1).")
+    busy_w: Positive = about("Power of all busy cores.", unit="W")
     gpu_busy_w: NotNegative | None = about(
-        "Power of one GPU when busy; left out: the machine's.", default=None, unit="W"
+        "Power of a busy GPU; by default the machine's.", default=None, unit="W"
     )
 
 
@@ -51,34 +51,32 @@ class Probe:
     """What one run of a probing task took (HEATS; Rocha's thesis, section 3.3.1)."""
 
     task: Text = about("Name of the probing task.")
-    cores: SomeParts = about("Cores that it was given.")
+    cores: SomeParts = about("Its cores.")
     memory_gib: NotNegative = about("Memory that it asked for.", unit="GiB")
-    work: Positive = about("How much it did, in the task's own unit: iterations.")
-    wall_s: Positive = about("Its run time.", unit="s")
-    energy_j: NotNegative = about("Its energy, without the idle power of the machine.", unit="J")
-    level: Parts = about("Number of the frequency level it ran at, 0 the lowest.", default=0)
-    energy_source: EnergySource = about(
-        "Where the joules come from: `measured`, `modelled`.", default=EnergySource.MODELLED
-    )
+    work: Positive = about("Iterations done.")
+    wall_s: Positive = about("Run time.", unit="s")
+    energy_j: NotNegative = about("Energy, without idle power.", unit="J")
+    level: Parts = about("Frequency level, 0 the lowest.", default=0)
+    energy_source: EnergySource = about("Source of the energy.", default=EnergySource.MODELLED)
 
 
 @dataclass(config=CHECKED)
 class Roofline:
     """What a number of its cores reach together: the roofline of a machine."""
 
-    cores: SomeParts = about("Cores that were at work.")
+    cores: SomeParts = about("Busy cores.")
     gflop_per_s: Positive = about("Of a large matrix product in float32.", unit="GFLOP/s")
     gb_per_s: Positive = about("Read and written by a triad that fits no cache.", unit="GB/s")
-    call_us: Positive = about("Time of an operation on a single number.", unit="us")
+    call_us: Positive = about("Time of an operation on one number.", unit="us")
 
 
 @dataclass(config=CHECKED)
 class ModelTime:
     """What a batch of a model took on it, by which the scale of its roofline is corrected."""
 
-    workload: Name = about("The workload that uses the model, a file in `conf/workload/`.")
+    workload: Name = about("The workload in `conf/workload/` that uses the model.")
     batch_size: SomeParts = about("Samples in a batch.")
-    cores: SomeParts = about("Cores that were at work.")
+    cores: SomeParts = about("Busy cores.")
     batch_s: Positive = about("Mean time of a batch.", unit="s")
 
 
@@ -86,78 +84,71 @@ class ModelTime:
 class Hardware:
     """The machine and the power model that stands in where it has no energy meter."""
 
-    name: Name = about("Name of the machine: the stem of its file.")
-    cores: SomeParts = about("Cores (of a virtual machine: virtual CPUs) of the machine.")
-    idle_w: NotNegative = about("Power of all cores together when idle.", unit="W")
-    busy_w: Positive = about("Power of all cores together when busy.", unit="W")
-    memory_w_per_gib: NotNegative = about("Power of the memory that a run holds.", unit="W/GiB")
-    memory_gib: Positive = about("Memory of the machine.", unit="GiB")
-    power_source: str = about("Where the power figures come from.")
-    description: str = about("What the machine is, for the report.", default="", report_only=True)
+    name: Name = about("The file's stem.")
+    cores: SomeParts = about("Cores, or virtual CPUs.")
+    idle_w: NotNegative = about("Power of all idle cores.", unit="W")
+    busy_w: Positive = about("Power of all busy cores.", unit="W")
+    memory_w_per_gib: NotNegative = about("Power of memory that a run holds.", unit="W/GiB")
+    memory_gib: Positive = about("Memory.", unit="GiB")
+    power_source: str = about("Source of the power figures.")
+    description: str = about("For the report.", default="", report_only=True)
     power_relative_error: Annotated[NotNegative, Field(lt=1)] = about(
-        "Half the width of the interval of a modelled energy, relative to it.", default=0.0
+        "Half the interval of a modelled energy, relative to it.", default=0.0
     )
     gpus: list[ComputeCapability] = about(
-        "Compute capabilities of the GPUs that the debloated libraries are for, for example "
-        '`["9.0"]`. Empty: those of the machine that the workload was profiled on.',
+        'Compute capabilities of the GPUs that libraries are debloated for, as `["9.0"]`. By '
+        "default those of the machine that profiled.",
         factory=list,
     )
     levels: list[FrequencyLevel] = about(
-        "Frequency levels, slowest first: `frequency_ghz`, `speed` (above 0; the highest level's "
-        "is 1), `busy_w` (all cores; the highest level's is the machine's) and, where there are "
-        "GPUs, `gpu_busy_w` (one GPU). Empty: one level.",
+        "Frequency levels, slowest first; empty: one level.",
         factory=list,
         schedule_only=True,
     )
     speed: Positive = about(
-        "Work that one core does in a second at the highest level, relative to the node that the "
-        "trace's service times are of.",
+        "Work of one core per second at the highest level, relative to the node of the trace's "
+        "service times.",
         default=1.0,
         schedule_only=True,
     )
     load_curve: list[NotNegative] = about(
         "Share of the way from idle to busy power at 0, 10, ... 100 % load: 11 numbers from 0 to "
-        "1. Empty: the load itself.",
+        "1. By default the load itself.",
         factory=list,
         schedule_only=True,
     )
-    gpu_count: Parts = about("GPUs of the machine.", default=0, schedule_only=True)
+    gpu_count: Parts = about("GPUs.", default=0, schedule_only=True)
     gpu_idle_w: NotNegative = about(
-        "Power of one GPU when idle.", default=0.0, unit="W", schedule_only=True
+        "Power of an idle GPU.", default=0.0, unit="W", schedule_only=True
     )
     gpu_busy_w: NotNegative = about(
-        "Power of one GPU when busy, highest level.", default=0.0, unit="W", schedule_only=True
+        "Power of a busy GPU at the highest level.", default=0.0, unit="W", schedule_only=True
     )
     network_bytes_per_s: Positive = about(
-        "What it receives: images, and tasks that migrate to it.",
+        "Rate at which it receives images and migrating tasks.",
         default=125e6,
         unit="B/s",
         schedule_only=True,
     )
     enclave: Name | None = about(
-        "What protects jobs on it: the name of a file in `conf/enclave/`. Left out: nothing does, "
-        "and jobs that are `secure` never run on it.",
+        "The file in `conf/enclave/` that protects its jobs. Without it `secure` jobs never run "
+        "here.",
         default=None,
         schedule_only=True,
     )
     rooflines: list[Roofline] = about(
-        "What it reaches by the number of cores: `cores`, `gflop_per_s`, `gb_per_s`, `call_us`; "
-        "by which inference is scaled from one machine to another. `trimtab advanced probe` "
-        "measures them.",
+        "What its cores reach, by which inference is scaled between machines; `trimtab advanced "
+        "probe` measures it.",
         factory=list,
         tuning_only=True,
     )
     models: list[ModelTime] = about(
-        "What batches of models took on it: `workload`, `batch_size`, `cores`, `batch_s`. Those "
-        "that two machines have in common correct the scale from one to the other, and say by how "
-        "much it is off. `trimtab advanced probe` measures them.",
+        "Times of models, which correct that scale; `trimtab advanced probe` measures them.",
         factory=list,
         tuning_only=True,
     )
     probes: list[Probe] = about(
-        "What probing tasks took on it: `task`, `cores`, `memory_gib`, `work`, `wall_s`, "
-        "`energy_j` (without idle power), `level`, `energy_source`. `trimtab advanced probe` "
-        "measures them.",
+        "What probing tasks took; `trimtab advanced probe` measures them.",
         factory=list,
         schedule_only=True,
     )

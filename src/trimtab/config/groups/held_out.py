@@ -10,11 +10,11 @@ class HeldOut:
     """What of a workload is another in an input that is held out; all else is as it is."""
 
     command: list[NoNul] = about(
-        "The whole command in place of the workload's `command`, one word an item. Of the "
-        "workload's `parameters` it has those that a word of it has in braces.",
+        "The whole command in place of `command`. It takes the workload's `parameters` that it "
+        "names in braces.",
         factory=list,
     )
     parameters: dict[ParameterName, Scalar] = about(
-        "Parameters in place of those of the same names, or more of them.", factory=dict
+        "Parameters that replace or extend the workload's.", factory=dict
     )
-    drive: list[Text] = about("Of a server: the command in place of `server.drive`.", factory=list)
+    drive: list[Text] = about("For a server: the command in place of `server.drive`.", factory=list)

@@ -28,41 +28,37 @@ class ClassLimits:
         "Drop ratios to choose from.", factory=lambda: [0.0]
     )
     timeouts_s: Annotated[list[Number | None], _CHOICES] = about(
-        "Times until a job sprints to choose from; null: never.", factory=lambda: [None], unit="s"
+        "Times until a job sprints, to choose from; null: never.", factory=lambda: [None], unit="s"
     )
-    weight: NotNegative = about("Of the class's mean response time in the choice.", default=1.0)
+    weight: NotNegative = about("Weight of the class's mean response time.", default=1.0)
 
 
 @dataclass(config=CHECKED)
 class Objective:
     """What is wanted: of a schedule by limits, a budget and weights, of tuning by a score."""
 
-    name: Name = about("Name of the objective: the stem of its file.")
+    name: Name = about("The file's stem.")
     classes: dict[str, ClassLimits] = about(
         "Limits and choices of each class of the trace.", factory=dict
     )
     sprint_share: NotNegative = about(
-        "Largest share of all time in which the engine may sprint: the budget.", default=1.0
+        "Largest share of time in which the engine may sprint.", default=1.0
     )
-    energy_weight: NotNegative = about(
-        "Of the energy in the choice; the classes' weights are of response times.", default=0.0
-    )
+    energy_weight: NotNegative = about("Weight of the energy.", default=0.0)
     score: Arithmetic = about(
-        "What a configuration is worth in tuning: arithmetic, with `min`, `max`, `abs`, `sqrt`, "
-        "`log` and `exp`, on what was measured: `accuracy` (the workload's `tuning.metric`), "
-        "`training_s`, `training_j`, `inference_s`, `inference_j`, and what the program reports by "
-        "its own name.",
+        "Worth of a configuration in tuning: arithmetic with `min`, `max`, `abs`, `sqrt`, `log`, "
+        "`exp` on `accuracy` (`tuning.metric`), `training_s`, `training_j`, `inference_s`, "
+        "`inference_j` and the program's other reports.",
         default="accuracy",
         tuning_only=True,
     )
     goal: Goal = about(
-        "Whether the score is to be as high as can be, `maximise`, or as low, `minimise`.",
+        "Whether the score should be high or low.",
         default=Goal.MAXIMISE,
         tuning_only=True,
     )
     least: Least = about(
-        "What training is to take the least of, where that is tuned inside of trials: `time` or "
-        "`energy`.",
+        "What tuning inside trials minimises in training.",
         default=Least.TIME,
         tuning_only=True,
     )

@@ -49,36 +49,32 @@ class Output:
     """What of a run's output has to stay the same in the slim environment."""
 
     compare: OutputComparison = about(
-        "How the output is compared. It is `digest_stdout` (every byte of standard output), "
-        "`digest_file` (every byte of the file `path`), `numeric_stdout` and `numeric_file` (the "
-        "numbers in it within the tolerances, the rest exactly), `lines` (every line but those "
-        "that `changing` matches), `command` (a command of yours says) or `exit_code` (nothing "
-        "but how the program ends).",
+        "How the output is compared. `digest_*`: every byte of standard output or of `path`. "
+        "`numeric_*`: numbers within the tolerances, the rest exactly. `lines`: lines that "
+        "`changing` does not match. `command`: `output.command` decides. `exit_code`: only the "
+        "program's end.",
         default=OutputComparison.DIGEST_STDOUT,
     )
     path: NoNul | None = about(
-        "The file that is compared, in place of standard output. It is relative to `workdir`, and "
-        "`{output}` is the run's own folder. `digest_file` and `numeric_file` need it; `lines` and "
-        "`command` take it.",
+        "The file to compare in place of standard output. It is relative to `workdir`; `{output}` "
+        "is the run's folder. `*_file` needs it, `lines` and `command` take it.",
         default=None,
         option="output",
     )
     relative_tolerance: NotNegative = about(
-        "Allowed difference of numbers, relative to their value. For `numeric_*` only.", default=0.0
+        "Allowed difference of numbers, relative to their value; `numeric_*` only.", default=0.0
     )
     absolute_tolerance: NotNegative = about(
-        "Allowed difference of numbers. For `numeric_*` only. The larger of both tolerances "
-        "counts.",
+        "Allowed difference of numbers; `numeric_*` only. The larger tolerance counts.",
         default=0.0,
     )
     changing: list[Pattern] = about(
-        "Regular expressions; a line in which one is found is not compared; `lines` only.",
+        "Regular expressions: lines with a match are not compared; `lines` only.",
         factory=list,
     )
     command: list[Text] = about(
-        "A command that exits with 0 where the files `{before}` and `{after}` count as equal. It "
-        "is one word an item. Relative paths in it start where those of `workdir` do. For "
-        "`command` only.",
+        "A command that exits with 0 if the files `{before}` and `{after}` count as equal, a word "
+        "an item; `command` only. Relative paths start where a relative `workdir` does.",
         factory=list,
         option="compare-command",
     )

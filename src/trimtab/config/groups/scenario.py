@@ -16,9 +16,9 @@ class ScenarioConfig:
     """
 
     samples: Count | None = about("Samples in each query to a server.", default=None)
-    period_s: Positive | None = about("Time from query to query.", default=None, unit="s")
+    period_s: Positive | None = about("Time between queries.", default=None, unit="s")
     samples_per_s: Positive | None = about(
-        "Rate of single samples that arrive at random, a Poisson process.",
+        "Rate of single samples, a Poisson process.",
         default=None,
         unit="1/s",
     )

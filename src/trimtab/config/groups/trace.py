@@ -45,35 +45,33 @@ class ArrivalsConfig:
     """When jobs arrive."""
 
     kind: ArrivalKind = about(
-        "`poisson` (exponential times between arrivals), `bursts`, `markovian` (a marked "
-        "Markovian arrival process) or `file` (a recorded trace).",
+        "`poisson` has exponential interarrival times, `markovian` is a marked Markovian arrival "
+        "process, `file` a recorded trace.",
         default=ArrivalKind.POISSON,
     )
-    jobs: CountOrNone = about("How many; 0 with `file`: all of it.", default=0)
+    jobs: CountOrNone = about("Number of jobs; 0 with `file`: all.", default=0)
     load: NotNegative = about(
-        "`poisson`: share of the engine's or cluster's time that the jobs, undropped, ask for; 0: "
-        "`rate_per_s` says.",
+        "`poisson`: share of the cluster's or engine's time that undropped jobs ask for; 0: see "
+        "`rate_per_s`.",
         default=0.0,
     )
-    rate_per_s: NotNegative = about(
-        "`poisson`: jobs of all classes together.", default=0.0, unit="1/s"
-    )
-    bursts: Parts = about("`bursts`: how many.", default=0)
+    rate_per_s: NotNegative = about("`poisson`: rate of all classes.", default=0.0, unit="1/s")
+    bursts: Parts = about("`bursts`: their number.", default=0)
     horizon_s: NotNegative = about(
-        "`bursts`: over how long they are spread.", default=0.0, unit="s"
+        "`bursts`: the time over which they are spread.", default=0.0, unit="s"
     )
-    transitions: Matrix = about("`markovian`: the matrix D0, row by row.", factory=list, unit="1/s")
+    transitions: Matrix = about("`markovian`: matrix D0, by row.", factory=list, unit="1/s")
     marked: dict[str, Matrix] = about(
-        "`markovian`: the matrix D of each class, row by row.", factory=dict, unit="1/s"
+        "`markovian`: matrix D of each class, by row.", factory=dict, unit="1/s"
     )
     format: TraceFormat | None = about("`file`: its format.", default=None)
     files: dict[str, list[str]] = about(
-        "`file`: where each table of the format is, seen from the project; the format's page "
-        "names the tables.",
+        "`file`: files of each table, relative to the project; the format's module names the "
+        "tables.",
         factory=dict,
     )
     options: dict[str, Any] = about(
-        "`file`: what the format leaves open, such as the size of a machine.", factory=dict
+        "`file`: what the format leaves open, as a machine's size.", factory=dict
     )
 
 
@@ -81,14 +79,14 @@ class ArrivalsConfig:
 class WorkConfig:
     """The service time of a job on the reference node."""
 
-    distribution: Distribution = about("Of the time.", default=Distribution.EXPONENTIAL)
+    distribution: Distribution = about("Of the service time.", default=Distribution.EXPONENTIAL)
     mean_s: NotNegative = about("Mean service time.", default=0.0, unit="s")
     scv: NotNegative = about(
-        "Squared coefficient of variation; `lognormal` and `hyperexponential`.", default=1.0
+        "Squared coefficient of variation of `lognormal` and `hyperexponential`.", default=1.0
     )
-    phases: Phases = about("Phases; `erlang`.", default=1)
-    minimum_s: NotNegative = about("Shortest; `uniform`.", default=0.0, unit="s")
-    maximum_s: Number = about("Longest; `uniform`.", default=0.0, unit="s")
+    phases: Phases = about("Phases of `erlang`.", default=1)
+    minimum_s: NotNegative = about("Shortest of `uniform`.", default=0.0, unit="s")
+    maximum_s: Number = about("Longest of `uniform`.", default=0.0, unit="s")
 
     @model_validator(mode="after")
     def _maximum_is_no_less(self) -> Self:
@@ -111,11 +109,11 @@ class RoundsConfig:
     distribution: TaskDistribution = about(
         "Of each of these times.", default=TaskDistribution.EXPONENTIAL
     )
-    scv: NotNegative = about("Squared coefficient of variation; `lognormal`.", default=1.0)
-    phases: Phases = about("Phases; `erlang`.", default=1)
+    scv: NotNegative = about("Squared coefficient of variation of `lognormal`.", default=1.0)
+    phases: Phases = about("Phases of `erlang`.", default=1)
     size_scv: NotNegative = about(
-        "Squared coefficient of variation of the jobs' sizes (lognormal, mean 1), by which all "
-        "times of a job's tasks are multiplied.",
+        "Squared coefficient of variation of jobs' sizes (lognormal, mean 1): factors of task "
+        "times.",
         default=0.0,
     )
 
@@ -125,48 +123,47 @@ class JobClassConfig:
     """Jobs of one kind: what they ask for, how long they take, how important they are."""
 
     priority: Whole = about("Higher is more important.", default=0)
-    share: Positive = about("Of the jobs, relative to other classes.", default=1.0)
+    share: Positive = about("Share of jobs, relative to other classes.", default=1.0)
     cores: Positive = about("Cores of a job.", default=1.0)
     gpus: NotNegative = about("GPUs of a job.", default=0.0)
     memory_gib: NotNegative = about("Memory of a job.", default=0.0, unit="GiB")
     work: WorkConfig = about("How long a job takes.", factory=WorkConfig)
     rounds: RoundsConfig = about("Of a job of tasks, instead of `work`.", factory=RoundsConfig)
     workload: str = about(
-        "A workload of this experiment: service time, energy, memory, image size and cold start "
-        "are then what `profile` and `debloat` measured.",
+        "A workload of this experiment, which gives service time, energy, memory, image size and "
+        "cold start.",
         default="",
     )
     environment: JobEnvironment = about(
-        "With `workload`: `original`, or `debloated` as its target was.",
+        "Environment of `workload`.",
         default=JobEnvironment.ORIGINAL,
     )
     image_start: str = about(
-        "With `workload`: a file of `trimtab image start --output`. The size of the image, and the "
-        "cold start (unpacking it, and its start), are then what that measured of its first image "
-        "with environment `original`, of its second one with `debloated`.",
+        "With `workload`: a file of `trimtab image start --output`, for image size and cold start "
+        "(unpacking and start). Its first image stands for `original`, its second for "
+        "`debloated`.",
         default="",
     )
     secure: SecureOrNot = about(
-        "Whether jobs run in enclaves only, or their tasks where they have `rounds`: `true`, or "
-        "what they do at its border. A `workload` that is secure makes its class so.",
+        "Whether jobs (with `rounds`, their tasks) run in enclaves only: `true`, or what they do "
+        "at its border. A secure `workload` makes its class so.",
         default=None,
     )
-    image_gb: NotNegative = about("Size of the image.", default=0.0, unit="GB")
+    image_gb: NotNegative = about("Image size.", default=0.0, unit="GB")
     cold_start_s: NotNegative = about(
         "From the image's arrival to the first work.", default=0.0, unit="s"
     )
-    state_gb: NotNegative = about("What a stateful migration has to copy.", default=0.0, unit="GB")
+    state_gb: NotNegative = about("Data of a stateful migration.", default=0.0, unit="GB")
     program: SparkProgramName | None = about(
-        "What jobs do on a real Spark. The times of their rounds are measured first, and those of "
-        "`rounds` left out.",
+        "What jobs do on a real Spark. Measured times of their rounds replace `rounds`.",
         default=None,
     )
     input: str = about(
         "With `program`: posts in XML, or a list of edges; empty: made for it.", default=""
     )
-    input_mb: Positive = about("With word_popularity: size of the posts.", default=2.0, unit="MB")
+    input_mb: Positive = about("With `word_popularity`: size of the posts.", default=2.0, unit="MB")
     accuracy_loss: Matrix = about(
-        "Pairs of drop ratio and loss of accuracy in per cent; linear between.", factory=list
+        "Pairs of drop ratio and accuracy loss in per cent; linear between.", factory=list
     )
 
     @model_validator(mode="after")
@@ -188,13 +185,13 @@ class JobClassConfig:
 class TraceConfig:
     """Arrivals and classes of jobs, drawn from one seed or read from a file."""
 
-    name: Name = about("Name of the trace: the stem of its file.")
-    seed: Seed = about("Seed of everything that is drawn.", default=1)
+    name: Name = about("The file's stem.")
+    seed: Seed = about("Seed of all that is drawn.", default=1)
     arrivals: ArrivalsConfig = about("When jobs arrive.", factory=ArrivalsConfig)
     classes: dict[str, JobClassConfig] = about(
         "The classes of jobs by name. With `file`: those of the file, if empty.", factory=dict
     )
-    description: str = about("What the trace is, for the report.", default="", report_only=True)
+    description: str = about("For the report.", default="", report_only=True)
 
     @model_validator(mode="after")
     def _arrivals_are_whole(self) -> Self:

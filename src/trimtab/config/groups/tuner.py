@@ -11,14 +11,14 @@ from trimtab.config.fields import CHECKED, Name, about
 class TunerConfig:
     """What is searched, by which algorithm, and what trials run under."""
 
-    name: Name = about("Name of the tuner: the stem of its file.")
-    kind: Name = about("The module of `trimtab.tuning.tuners` that builds it.")
-    label: str = about("Its name in tables and charts.", default="", report_only=True)
+    name: Name = about("The file's stem.")
+    kind: Name = about("A module of `trimtab.tuning.tuners`.")
+    label: str = about("Name in tables and charts.", default="", report_only=True)
     parameters: dict[str, Any] = about(
-        "What the tuner is made with: the module's documentation lists the keys.", factory=dict
+        "The tuner's parameters; the module lists them.", factory=dict
     )
     after: Name | None = about(
-        "The tuner whose searches of a workload come before its own, which begin with what those "
-        "have learnt: the ground truth is shared. Null: none.",
+        "The tuner that searches a workload before this one, and hands on what it learnt: they "
+        "share the ground truth.",
         default=None,
     )

@@ -52,8 +52,8 @@ _AMOUNTS = {
 class EpochRange:
     """How many epochs a configuration is trained for."""
 
-    least: Count = about("Before it is judged for the first time.")
-    most: Count = about("At most.")
+    least: Count = about("Epochs before a configuration is first judged.")
+    most: Count = about("Most epochs.")
 
     @model_validator(mode="after")
     def _most_is_no_less(self) -> Self:
@@ -67,7 +67,7 @@ class DataFraction:
     """How much of its data a configuration is trained with."""
 
     least: Annotated[Positive, Field(le=1)] = about(
-        "Share of the training data before it is judged for the first time; at most it is all."
+        "Share of the training data before a configuration is first judged; at most it is all."
     )
 
 
@@ -76,10 +76,9 @@ class Characterized:
     """Runs that show which parameters matter: those that have no impact keep their defaults."""
 
     runs: Annotated[NoNul, satisfying(len, "a path")] = about(
-        "The `runs.parquet` of a characterization, as in "
-        "`results/characterize/small/this_machine/runs.parquet`."
+        "The `runs.parquet` of a characterization."
     )
-    workload: NoNul = about("Which of its workloads this one is like, as in `digits_lenet5`.")
+    workload: NoNul = about("Its workload that is like this one, as `digits_lenet5`.")
 
 
 @dataclass(config=CHECKED)
@@ -89,21 +88,20 @@ class Tuning:
     A parameter's full name is that of its kind and its own: `training.batch_size`.
     """
 
-    epochs: EpochRange = about("How long a configuration is trained: the program's `epochs`.")
+    epochs: EpochRange = about("The program's parameter `epochs`.")
     data_fraction: DataFraction | None = about(
-        "How much data it is trained with: the program's `data_fraction`. By default all, and the "
-        "program is given no such parameter.",
+        "The program's parameter `data_fraction`. Without it all data, and no such parameter.",
         default=None,
     )
     metric: Annotated[str, satisfying(str.isidentifier, "the name of a metric")] = about(
-        "What the program reports that says how good the model is: higher is better.",
+        "The reported measure of the model's quality; higher is better.",
         default="accuracy",
     )
     model: dict[ParameterName, Parameter] = about(
-        "The program's parameters that make the model.", factory=dict
+        "The program's parameters of the model.", factory=dict
     )
     training: dict[ParameterName, Parameter] = about(
-        "The program's parameters that say how the model is trained.", factory=dict
+        "The program's parameters of training.", factory=dict
     )
     system: dict[ParameterName, Parameter] = about(
         f"What it is trained on: {', '.join(_AMOUNTS[Kind.SYSTEM])}.", factory=dict
@@ -112,30 +110,28 @@ class Tuning:
         f"How the model is used: {', '.join(_AMOUNTS[Kind.INFERENCE])}.", factory=dict
     )
     inference_workload: Name | None = about(
-        "The workload that uses the model, a file in `conf/workload/`: what `inference` parameters "
-        "are measured with. Those of `model` that are among its own `parameters` are its "
-        "architecture, and it is given their values.",
+        "The workload in `conf/workload/` that uses the model, to measure `inference` parameters. "
+        "It gets the values of the `model` parameters that it has itself.",
         default=None,
     )
     inference_hardware: Name | None = about(
-        "The device that the model is used on, a file in `conf/hardware/` with `rooflines`: "
-        "`inference` parameters are measured under its emulation, and say so. By default, and "
-        "where it is the hardware of the search, this machine.",
+        "The device in `conf/hardware/`, with `rooflines`, under whose emulation `inference` "
+        "parameters are measured. By default, and if it is the search's hardware, this machine.",
         default=None,
     )
     scenario: ScenarioConfig | None = about(
-        "How samples arrive where the model is used: the batch size is then the one with the "
-        "shortest mean response time, in place of the least time a sample.",
+        "How samples arrive where the model is used. The batch size then has the shortest mean "
+        "response time, in place of the least time a sample.",
         default=None,
     )
     characterized: Characterized | None = about(
-        "Runs that show which parameters, by their own names, matter: one that they show to have a "
-        "low impact at most keeps its default. By default every parameter is searched.",
+        "Runs that show which parameters, by their own names, matter. Those of low impact keep "
+        "their defaults.",
         default=None,
     )
     forbidden: list[dict[str, Scalar]] = about(
-        "Values that no configuration has together, as in `{training.batch_size: 128, "
-        "system.cores: 1}`. Their parameters have choices, or are whole.",
+        "Combinations that no configuration has, as `{training.batch_size: 128, system.cores: "
+        "1}`. Their parameters have choices or are whole.",
         factory=list,
     )
 

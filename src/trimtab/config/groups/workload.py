@@ -70,17 +70,16 @@ class ServerConfig:
     """
 
     drive: list[Text] = about(
-        "For a server: the command that makes it work, and whose standard output is compared. It "
-        "is one word an item; a first word `python` and words in braces are as in `command`. It "
-        "always runs in the original environment, is not traced, and has to exit with 0.",
+        "For a server: the command that makes it work, whose standard output is compared. Words "
+        "are as in `command`. It runs untraced in the original environment and must exit with 0.",
         factory=list,
     )
     ready: Pattern | None = about(
-        "The server is ready when this regular expression is found in a line that it writes.",
+        "A regular expression: the server is ready when it writes a matching line.",
         default=None,
     )
     address: Address | None = about(
-        "The server is ready when this address, HOST:PORT, accepts connections.", default=None
+        "HOST:PORT: the server is ready when it accepts connections there.", default=None
     )
     stop: Signal = about("The signal that stops the server.", default="SIGTERM")
 
@@ -102,17 +101,18 @@ class Marks:
     """
 
     first_iteration: Pattern | None = about(
-        "The first line that matches ends the start-up. Without it no start-up time is measured.",
+        "A regular expression: the first matching line ends the start-up. Without it no start-up "
+        "time is measured.",
         default=None,
     )
     epoch: Pattern | None = about(
-        "Every line that matches ends an epoch. Without it the run is one epoch. What its named "
-        "groups capture, as `(?P<loss>\\S+)` does, are the epoch's scores: numbers.",
+        "A regular expression: each matching line ends an epoch. Without it the run is one epoch. "
+        "Named groups, as `(?P<loss>\\S+)`, capture the epoch's scores: numbers.",
         default=None,
     )
     file: Text | None = about(
         "A file to which the program appends its marks, relative to `workdir`; `{output}` is the "
-        "run's own folder. Without it the lines of standard output are searched.",
+        "run's folder. By default standard output is searched.",
         default=None,
     )
 
@@ -133,13 +133,12 @@ class TargetConfig:
     """The environment that the program runs in: it is what is debloated."""
 
     kind: Annotated[Name, _KIND] = about(
-        "What kind of environment it is: a module of `trimtab.debloating.targets`.",
+        "Kind of environment: a module of `trimtab.debloating.targets`.",
         default="python_prefix",
     )
     location: Text | None = about(
-        "Where it is, as the kind's module says: a folder for most. `python_prefix` needs none: it "
-        "is the environment of `python`. An `image` is an archive, an OCI folder, a SIF, or the "
-        "name that an engine has for it.",
+        "Where the environment is: mostly a folder; for an `image` an archive, OCI folder, SIF or "
+        "an engine's name. `python_prefix` needs none.",
         default=None,
     )
 
@@ -161,91 +160,84 @@ class Workload:
     With a target that is a whole root file system, `python`, `workdir` and `user` are those in it.
     """
 
-    name: Name = about("Name of the workload: the stem of its file.")
+    name: Name = about("The file's stem.")
     command: list[NoNul] = about(
-        "The command, one word an item. A first word `python` is the interpreter named by "
-        "`python`. In every word `{NAME}` is the parameter NAME, `{output}` is a fresh folder of "
-        "the run, and `\\${` stands for a dollar sign and a brace. Of an `image` it follows the "
-        "entrypoint, and may be `[]` where the image has a command."
+        "The command, a word an item. A first word `python` is the interpreter `python`. `{NAME}` "
+        "is the parameter NAME, `{output}` a fresh folder of the run, `\\${` a dollar sign and a "
+        "brace. For an `image` it follows the entrypoint; `[]` runs the image's own command."
     )
     python: Text | None = about(
-        "The interpreter of the Python environment that is debloated. There is none where `target` "
-        "is of another kind.",
+        "The interpreter of the environment to debloat; none if `target` has another kind.",
         default=None,
     )
     target: TargetConfig = about("The environment that is debloated.", factory=TargetConfig)
     parameters: dict[ParameterName, Scalar] = about(
-        "The program's parameters. One that no word of `command` has as `{batch_size}` is "
-        "appended as `--batch-size 16`; `true` as `--batch-size` alone, `false` and null not at "
-        "all.",
+        "The program's parameters. A word `{batch_size}` of `command` takes the value. Others are "
+        "appended as `--batch-size 16`; `true` as `--batch-size`, `false` and null not at all.",
         factory=dict,
     )
     description: NoNul = about(
         "What the program does, for the report.", default="", report_only=True
     )
     workdir: Text = about(
-        "The folder that the command runs in; of an `image` its own by default.", default="."
+        "The folder that the command runs in; for an `image` its own by default.", default="."
     )
     env: dict[Variable, NoNul] = about(
-        "Environment variables of the command, on top of those it inherits.", factory=dict
+        "Environment variables of the command, added to the inherited ones.", factory=dict
     )
     user: Text | None = about(
-        "The user that the program runs as, where trimtab runs as root. By default it is trimtab's "
-        "own.",
+        "The user that the program runs as, if trimtab runs as root. By default trimtab's own.",
         default=None,
     )
-    phase: Phase = about(
-        "`train` or `inference`, for the report.", default=Phase.TRAIN, report_only=True
-    )
+    phase: Phase = about("For the report.", default=Phase.TRAIN, report_only=True)
     model: NoNul = about("Name of the model, for the report.", default="", report_only=True)
-    framework: NoNul = about(
-        "Name of the machine-learning framework, for the report.", default="", report_only=True
-    )
+    framework: NoNul = about("Name of the framework, for the report.", default="", report_only=True)
     dataset: NoNul = about(
-        "The data that the program reads, for the report.", default="", report_only=True
+        "Data that the program reads, for the report.", default="", report_only=True
     )
     output: Output = about("What is compared.", factory=Output)
     ends_with: End | None = about(
-        "The exit code, or the name of the signal, that a good run ends with. It is 0 by default; "
-        "a server may end by its stop signal too. An input that is held out may have an exit code "
-        "of its own.",
+        "The exit code or signal that a good run ends with. By default 0, for a server also its "
+        "stop signal. A held-out input may have its own exit code.",
         default=None,
     )
     server: ServerConfig = about("How a server is driven and stopped.", factory=ServerConfig)
-    marks: Marks = about("How the program says where it is.", factory=Marks)
+    marks: Marks = about(
+        "Regular expressions for the lines in which the program says where it is.", factory=Marks
+    )
     timeout_s: Positive = about(
-        "A run that takes longer is ended, with all its processes, and has failed.",
+        "A longer run is ended, with all its processes, and has failed.",
         default=3600.0,
         unit="s",
         no_result=True,
     )
     memory_gib: Positive = about(
-        "Memory that a run may need: what its jobs ask for where the workflow runs on a cluster.",
+        "Memory of a run, which jobs on a cluster ask for.",
         default=8.0,
         unit="GiB",
         report_only=True,
         no_result=True,
     )
     held_out: dict[Name, HeldOut] = about(
-        "Inputs that are not profiled, by names of your own: verification runs each in both "
-        "environments, and tells what it missed.",
+        "Inputs, by names of your own, that are not profiled: verification runs each in both "
+        "environments.",
         factory=dict,
         verify_only=True,
     )
     secure: SecureOrNot = about(
-        "Whether it holds what has to be protected: `true`, or what it does at the border of an "
-        "enclave. Its jobs are then scheduled on nodes with a fitting `enclave` alone.",
+        "Whether it must be protected: `true`, or what it does at the border of an enclave. Its "
+        "jobs then run only on nodes with a fitting `enclave`.",
         default=None,
         schedule_only=True,
     )
     tuning: Tuning | None = about(
-        "The parameters that are tuned; without it the program is not.",
+        "What is tuned.",
         default=None,
         tuning_only=True,
     )
     own_profiler: bool = about(
-        "Whether the program uses CUDA's profiling interface itself, as torch.profiler does: "
-        "kernels are then traced by their names only.",
+        "Whether the program uses CUDA's profiling interface, as torch.profiler does. Kernels are "
+        "then traced by name only.",
         default=False,
     )
 

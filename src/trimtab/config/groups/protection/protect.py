@@ -59,36 +59,32 @@ def _once(least: int, most: int) -> object:
 class Protect:
     """The cells that are protected: programs x variants x enclaves x workers, on the hardware."""
 
-    programs: Names = about("Names of files in `conf/task_program/`.", factory=list)
+    programs: Names = about("Files in `conf/task_program/`.", factory=list)
     variants: Annotated[list[Variant], satisfying(len, "at least one variant")] = about(
-        f"Of {', '.join(Variant)}; the first two are not protected.",
+        "The first two are not protected.",
         factory=lambda: list(Variant),
     )
     enclaves: list[EnclaveKind] = about(
-        f"Enclaves that the protected variants run in here: {', '.join(EnclaveKind)}. The report "
-        "says which of them this machine lacks.",
+        "Enclaves of the protected runs. The report says which this machine lacks.",
         factory=lambda: [EnclaveKind.PROCESS],
     )
     costs: Names = about(
-        "Names of files in `conf/enclave/`: each is simulated, and the enclave `modelled` takes as "
-        "long.",
+        "Files in `conf/enclave/`: each is simulated, and `modelled` takes as long.",
         factory=lambda: ["sgx1"],
     )
     workers: Annotated[list[Count], _once(1, _MOST_WORKERS)] = about(
-        "Numbers of workers of the runs.", factory=lambda: [1, 2]
+        "Workers of the runs.", factory=lambda: [1, 2]
     )
     simulated_workers: Annotated[list[Count], _once(1, _MOST_SIMULATED)] = about(
-        "Numbers of workers of the simulations.", factory=lambda: [1, 2, 4, 8]
+        "Workers of the simulations.", factory=lambda: [1, 2, 4, 8]
     )
     policies: Names = about(
         "Policies that are simulated: modules of `trimtab.secure_tasks.simulation.policies`. The "
         "first is the one wherever only one is shown.",
         factory=lambda: ["breadth_first", "work_first", "enclave_aware"],
     )
-    repeats: Runs = about("Runs of each set-up, in turns.", default=3)
-    timeout_s: Positive = about(
-        "The longest that a run takes.", default=600.0, unit="s", no_result=True
-    )
+    repeats: Runs = about("Runs of each set-up, in turn.", default=3)
+    timeout_s: Positive = about("Longest run.", default=600.0, unit="s", no_result=True)
 
     @model_validator(mode="after")
     def _has_costs(self) -> Self:

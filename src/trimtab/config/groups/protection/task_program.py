@@ -25,29 +25,25 @@ class TaskProgram:
     """A native program, and how large its data and its tasks are."""
 
     group: ClassVar[str] = "task_program"
-    name: Name = about("Name of the program and its sizes: the stem of the file.")
-    program: Name = about("The native program: `make native` builds `trimtab-task-PROGRAM`.")
-    size: Count = about("The side of its matrices, or the length of its vectors.")
-    block: Count = about("The side of a task's blocks, or the length of its parts.")
-    sizes: Sizes = about(
-        "Other sizes, with the same block: larger graphs of equal tasks.", factory=list
-    )
-    blocks: Sizes = about(
-        "Other blocks, with the same size: larger tasks for equal data.", factory=list
-    )
+    name: Name = about("The file's stem.")
+    program: Name = about("The native program `trimtab-task-PROGRAM`.")
+    size: Count = about("Side of its matrices, or length of its vectors.")
+    block: Count = about("Side of a task's blocks, or length of its parts.")
+    sizes: Sizes = about("Other sizes with this block: larger graphs.", factory=list)
+    blocks: Sizes = about("Other blocks with this size: larger tasks.", factory=list)
     network: list[Text] = about(
-        "The command that writes what the program runs, `{network}` in it the file's path and "
-        "`{folder}` a folder of its own; empty: the program needs none.",
+        "The command that writes the program's input to `{network}`; `{folder}` is a folder of "
+        "its own. Empty: no input.",
         factory=list,
     )
-    label: str = about("What the report calls it; empty: its name.", default="", report_only=True)
+    label: str = about("Name in the report; empty: `name`.", default="", report_only=True)
     published: str = about(
-        "Its name among the run times of SGX-OmpSs' authors; empty: it is not there.",
+        "Name in the run times of SGX-OmpSs' authors; empty: none.",
         default="",
         report_only=True,
     )
     macro: bool = about(
-        "Whether it is a whole application: the report has it apart.",
+        "Whether it is a whole application, reported apart.",
         default=False,
         report_only=True,
     )
