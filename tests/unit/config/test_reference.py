@@ -28,6 +28,7 @@ def count_keys(kind: Any, shown: set[Any]) -> int:
     count = 0
     hints = typing.get_type_hints(kind)
     for spec in dataclasses.fields(kind):
+        count += 1
         hint = without_none(hints[spec.name])
         inside = hint if dataclasses.is_dataclass(hint) else (typing.get_args(hint) or (None,))[-1]
         if dataclasses.is_dataclass(inside) and inside not in shown:

@@ -79,8 +79,8 @@ class Protect:
         "Workers of the simulations.", factory=lambda: [1, 2, 4, 8]
     )
     policies: Names = about(
-        "Policies that are simulated: modules of `trimtab.secure_tasks.simulation.policies`. The "
-        "first is the one wherever only one is shown.",
+        "Simulated policies, modules of `trimtab.secure_tasks.simulation.policies`. A table of one "
+        "shows the first.",
         factory=lambda: ["breadth_first", "work_first", "enclave_aware"],
     )
     repeats: Runs = about("Runs of each set-up, in turn.", default=3)
