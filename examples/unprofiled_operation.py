@@ -1,10 +1,10 @@
-"""One operation of PyTorch on real data: what an environment does that was debloated for another.
+"""One PyTorch operation on real data, to test environments debloated for another operation.
 
     python unprofiled_operation.py --operation matmul       # profile and debloat with this one
     python unprofiled_operation.py --operation svd          # then ask for another
 
-What was removed of the operation's code comes back, so that the result is the original's; where it
-cannot, the result says which exception was raised.
+Removed code of the operation comes back, so the result equals the original's. Where it cannot, the
+result names the exception.
 """
 
 import argparse
@@ -16,7 +16,8 @@ import torch
 from trimtab.workloads.common import command, torch_device
 from trimtab.workloads.data import digits
 
-# Of images as a matrix [samples, 64]. Each needs other kernels, most of another library too.
+# Operations on images as a matrix [samples, 64]. Each needs other kernels, most also another
+# library.
 OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "matmul": lambda images: images @ images.T,
     "matmul_half": lambda images: images.half() @ images.half().T,
@@ -36,14 +37,14 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the operation's sum over its result, or the exception that it raised."""
+    """Return the sum of the operation's result, or its exception."""
     device = torch_device.prepare(arguments.device, arguments.seed)
     images = torch.from_numpy(digits.load().train.inputs).flatten(1).float() / 255
     result: dict[str, Any] = {"operation": arguments.operation, "sum": None, "raised": None}
     try:
-        # Reading the sum waits for the GPU: an error of a launched kernel shows here at the latest.
+        # Reading the sum waits for the GPU, so errors of launched kernels show here at the latest.
         result["sum"] = OPERATIONS[arguments.operation](images.to(device)).double().sum().item()
-    except Exception as error:  # whatever it is, it is the result
+    except Exception as error:  # any exception is the result
         result["raised"] = {"type": type(error).__name__, "message": str(error)}
     return result | {"device": torch_device.described(device), "torch": torch.__version__}
 

@@ -1,7 +1,7 @@
-"""What the five benchmarks of SGX-OmpSs do, as formulas of their size and block parameters.
+"""The loads of SGX-OmpSs' five benchmarks, as formulas of their size and block parameters.
 
-Section 8.3.2 of Rocha's thesis describes them in words; counts that it leaves open are those of the
-authors' programs (github.com/isabellyrocha/sgx-ompss-apps), which are told at each formula.
+Section 8.3.2 of Rocha's thesis describes them in words. Further counts come from the authors'
+programs (github.com/isabellyrocha/sgx-ompss-apps), and are given at each formula.
 """
 
 from collections.abc import Callable
@@ -17,14 +17,14 @@ _STREAM_ROUNDS = 10  # NTIMES of Stream: copy, scale, add and triad, each over a
 
 @dataclass(frozen=True)
 class ApplicationLoad:
-    """What one run of an application asks for, whatever it runs on.
+    """The load of one run of an application, independent of the machine.
 
-    `operations` are passes of the innermost loops, `span_share` is the part of the work on the
-    longest path of the task graph, `encrypted_bytes` is what `esgxo` encrypts or decrypts,
-    `memory_bytes` what has to come from or go to memory as it fits no cache, `serial_operations`
-    are done before or after the tasks, and `shared_writes` go to a cache line of several tasks.
-    Of the enclave's code alone: `inside_bytes` come from memory while each pass waits for them, and
-    `first_touches` are pages that nobody has used before.
+    `operations` are iterations of the innermost loops. `span_share` is the share of work on the
+    task graph's longest path. `encrypted_bytes` are encrypted or decrypted by `esgxo`.
+    `memory_bytes` are transferred from or to memory, beyond the caches. `serial_operations` are
+    done before or after the tasks. `shared_writes` go to a cache line of several tasks. Only for
+    the enclave's code: `inside_bytes` come from memory while each iteration waits, and
+    `first_touches` counts pages not used before.
     """
 
     tasks: float
@@ -43,12 +43,12 @@ def cholesky(size: int, block: int) -> ApplicationLoad:
 
     POTRF, TRSM, SYRK and GEMM take 1/3, 1/2, 1/2 and 1 of block^3 multiplications and additions;
     the longest path is POTRF, TRSM, SYRK of each column. The timed part also makes and copies the
-    matrix. Of each block that a task is given only `block` numbers are encrypted.
+    matrix. Only `block` numbers of each block of a task are encrypted.
 
-    The plain loops in the enclave go down columns, a cache line a pass, and of two blocks that do
-    not fit the last-level cache none of these lines is there the next time: as rows are powers of
-    two bytes long, a column's lines share few of the cache's places. TRSM alone goes along rows,
-    and reads and writes a number a pass.
+    The plain loops in the enclave go down columns, one cache line per iteration. If two blocks
+    exceed the last-level cache, every line misses again: rows are powers of two bytes long, so a
+    column's lines share few cache sets. Only TRSM goes along rows, and reads and writes one number
+    per iteration.
     """
     columns = size / block
     pairs = columns * (columns - 1) / 2
@@ -70,8 +70,8 @@ def cholesky(size: int, block: int) -> ApplicationLoad:
 def dot_product(size: int, block: int) -> ApplicationLoad:
     """Product of two vectors of `size` x 1024 numbers in chunks of `block` x 1024.
 
-    Each task adds to its own number of one vector, and all of these lie in one cache line. Of each
-    chunk a single number is decrypted, and the sums before it are encrypted.
+    Each task adds to its own number of one vector; all of these lie in one cache line. A single
+    number of each chunk is decrypted, and the sums before it are encrypted.
     """
     tasks, operations = ceil(size / block), size * 1024
     return ApplicationLoad(
@@ -87,8 +87,8 @@ def dot_product(size: int, block: int) -> ApplicationLoad:
 def matmul(size: int, block: int) -> ApplicationLoad:
     """Product of two matrices of `size` x `size` blocks of `block` x `block` (algorithm 7).
 
-    The `size` tasks of a block of the result come one after the other. Of each of the three blocks
-    that a task is given `block` numbers are encrypted.
+    The `size` tasks of a block of the result are serial. `block` numbers of each of a task's three
+    blocks are encrypted.
     """
     tasks = size**3
     return ApplicationLoad(
@@ -102,9 +102,9 @@ def matmul(size: int, block: int) -> ApplicationLoad:
 def stream_barr(size: int, block: int) -> ApplicationLoad:
     """Stream with barriers: vectors of `size` x 2^20 numbers in `block` chunks.
 
-    Ten times copy, scale, add and triad after the first values: 41 loops over all numbers, in which
-    16 numbers of each ten rounds' element are encrypted or decrypted. Written numbers are read
-    first: copy and scale move 3, add and triad 4, the first values 6.
+    Initialisation, then ten times copy, scale, add and triad: 41 loops over all numbers. Each round
+    encrypts or decrypts 16 numbers per element. Written numbers are read first: copy and scale move
+    3, add and triad 4, initialisation 6.
     """
     numbers = size * 2**20
     return ApplicationLoad(
@@ -118,7 +118,7 @@ def stream_barr(size: int, block: int) -> ApplicationLoad:
 
 
 def stream_deps(size: int, block: int) -> ApplicationLoad:
-    """Stream with dependences alone: vectors of `size` x 1024 numbers in chunks of `block`.
+    """Stream with dependences only: vectors of `size` x 1024 numbers in chunks of `block`.
 
     The loops of `stream_barr` on vectors that fit the cache, and 20 numbers encrypted or decrypted.
     """

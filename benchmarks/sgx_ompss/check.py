@@ -1,4 +1,4 @@
-"""How far the model is from what was measured, and from what was published of more workers."""
+"""Errors of the model against measured run times, and against published gains by more workers."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ from sgx_ompss.measured import RUNS
 
 @dataclass(frozen=True)
 class Gain:
-    """What more workers save of an application in enclaves, as section 8.3.4 states it.
+    """The gain of an application in enclaves by more workers, as in section 8.3.4.
 
-    `published_pct` is the difference from one worker's run time, below 0 for less.
+    `published_pct` is the difference from one worker's run time; below 0 is less.
     """
 
     application: str
@@ -22,7 +22,7 @@ class Gain:
     published_pct: float
 
 
-# The section has no more digits, and does not say of which protected variant each is.
+# The section gives no more digits, nor the protected variant.
 PUBLISHED_GAINS = (
     Gain("cholesky", 4, -64),
     Gain("matmul", 2, -43),
@@ -33,14 +33,14 @@ PUBLISHED_GAINS = (
 
 
 def relative_errors(model: FittedConstants, table: pd.DataFrame) -> "pd.Series[float]":
-    """Return |modelled - measured| / measured of every single run, in the order of the rows."""
+    """Return |modelled - measured| / measured of every run, in the order of the rows."""
     measured_s = table[list(RUNS)].to_numpy(dtype=float)
     errors = np.abs(model.run_times_s(table)[:, None] / measured_s - 1)
     return pd.Series(errors.ravel(), index=table.index.repeat(len(RUNS)))
 
 
 def left_out_errors(measured: pd.DataFrame) -> dict[str, "pd.Series[float]"]:
-    """Return, by application, the errors of its protected runs where it was left out of the fit."""
+    """Return, by application, the errors of its protected runs when it is left out of the fit."""
     found = {}
     for name in APPLICATIONS:
         of_it = (measured["application"] == name) & (measured["variant"] != "ompss")
@@ -49,7 +49,7 @@ def left_out_errors(measured: pd.DataFrame) -> dict[str, "pd.Series[float]"]:
 
 
 def worker_gains_pct(model: FittedConstants, measured: pd.DataFrame) -> pd.DataFrame:
-    """Return what more workers change, in percent of one worker's time, below 0 for less.
+    """Return the change by more workers, in percent of one worker's time; below 0 is less.
 
     A row is a protected variant of an application on 2, 4 or 8 workers; the columns are
     application, variant, workers, modelled_pct and measured_pct (of medians of the runs).

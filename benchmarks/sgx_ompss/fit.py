@@ -18,16 +18,16 @@ from sgx_ompss.run_time import (
     set_ups_of,
 )
 
-# Where the search begins: what such machines cost, by order of magnitude.
+# The start of the search: orders of magnitude for such machines.
 _FIRST_MACHINE = MachineConstants(5e-6, 2e-6, 2e-7, 5e-6, 2e-9, 5e-10, 2e-11)
 _FIRST_OPERATION_S, _FIRST_SERIAL_S, _FIRST_SHARED_S = 1e-9, 5e-8, 1e-9
 _LEAST_S, _MOST_S = 1e-13, 1e-3
-_SOFT = 0.1  # errors of the logarithm beyond a tenth, some 10 %, count less than squared
+_SOFT = 0.1  # larger errors of the logarithm, beyond about 10 %, count less than squared
 
 
 @dataclass(frozen=True)
 class FittedConstants:
-    """The fitted constants: of the machine, and of each application by its name."""
+    """The fitted constants: of the machine, and of each application by name."""
 
     machine: MachineConstants
     rates: dict[str, Rates]
@@ -37,18 +37,18 @@ class FittedConstants:
         return run_times_s(set_ups_of(table), self.machine, self.rates)
 
     def as_dict(self) -> dict[str, object]:
-        """Return the constants as a JSON document has them."""
+        """Return the constants for a JSON document."""
         rates = {name: asdict(rates) for name, rates in self.rates.items()}
         return {"machine": asdict(self.machine), "applications": rates}
 
 
 def fit(measured: pd.DataFrame, left_out: str | None = None) -> FittedConstants:
-    """Return the model that is fitted to the rows of `measured`, as `read_measured` has them.
+    """Return the model fitted to the rows of `measured`, from `read_measured`.
 
-    Of the application `left_out` only the rows without protection are used: they tell its rates
-    outside, and what protection costs is learnt from the others alone; what sharing a cache line
-    costs its tasks is not known then, and 0. Every run counts, by the logarithm of modelled over
-    measured, and far-off ones less (soft L1 loss). The constants' logarithms are searched for.
+    For the application `left_out`, only unprotected rows are used: they give its rates outside
+    enclaves. The cost of protection is then learnt from the others, and its cost of shared cache
+    lines is unknown, 0. Every run counts by the logarithm of modelled over measured, outliers less
+    (soft L1 loss). The search is over the constants' logarithms.
     """
     used = measured[(measured["application"] != left_out) | (measured["variant"] == "ompss")]
     set_ups = set_ups_of(used)
@@ -61,7 +61,7 @@ def fit(measured: pd.DataFrame, left_out: str | None = None) -> FittedConstants:
         return np.ravel(np.log(_times(set_ups, model))[:, None] - logarithms)
 
     bounds = (np.log(_LEAST_S), np.log(_MOST_S))
-    with threadpool_limits(1):  # for so small a matrix several threads take twenty times as long
+    with threadpool_limits(1):  # with a small matrix, several threads take twenty times as long
         found = least_squares(errors, first, bounds=bounds, loss="soft_l1", f_scale=_SOFT)
     return _model(np.exp(found.x), shares)
 
@@ -77,7 +77,7 @@ def _first_constants() -> Array:
 
 
 def _model(constants: Array, shares: bool) -> FittedConstants:
-    """Return what the constants in the order of `_first_constants` say."""
+    """Return the model with constants in the order of `_first_constants`."""
     values = [float(value) for value in constants]
     machine, values = (
         values[: len(fields(MachineConstants))],

@@ -1,4 +1,4 @@
-"""The run times that the authors of SGX-OmpSs measured, read and checked."""
+"""Reads and checks the run times measured by the authors of SGX-OmpSs."""
 
 from pathlib import Path
 
@@ -27,8 +27,8 @@ _MOST = 10**9
 def read_measured(path: Path = PUBLISHED) -> pd.DataFrame:
     """Return a row for each set-up: its parameters, and its ten run times in seconds.
 
-    Lines that begin with `#` are skipped. Raises TrimtabError, with the file, the line of data and
-    the column, for what is missing, of the wrong kind or out of range.
+    Lines that begin with `#` are skipped. Raises TrimtabError with the file, the line of data and
+    the column for a value that is missing, of the wrong type or out of range.
     """
     try:
         table = pd.read_csv(path, comment="#", dtype=str, keep_default_na=False)
@@ -56,7 +56,7 @@ def read_measured(path: Path = PUBLISHED) -> pd.DataFrame:
 
 
 def _does_not_divide(table: pd.DataFrame) -> "pd.Series[bool]":
-    """Where the size is no whole number of blocks; in others blocks are counted otherwise."""
+    """Where the size is no whole number of blocks; some applications count blocks differently."""
     of_size = table["application"].isin(["cholesky", "dot_product"])
     return of_size & (table["size"] % table["block"] != 0)
 

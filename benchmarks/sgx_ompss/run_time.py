@@ -1,4 +1,4 @@
-"""The run time of an application of many tasks, from what it asks for and what a machine costs."""
+"""The run time of an application of many tasks, from its load and a machine's constants."""
 
 from dataclasses import astuple, dataclass, fields
 
@@ -16,10 +16,10 @@ Array = NDArray[np.float64]
 class MachineConstants:
     """The constants that all applications share, each in seconds.
 
-    `create_s` is the time of the one thread that creates tasks, `task_s` of the worker that runs
-    one, `contention_s` of all for each task and each worker beyond the first, `call_s` of a call
-    into the enclave, `operation_s` the least time of an operation of the code in the enclave as
-    the authors built it, and the last two are for each byte.
+    `create_s` is the time to create a task, by one thread; `task_s` the overhead of the worker that
+    runs it; `contention_s` the overall time per task and worker beyond the first; `call_s` the time
+    of a call into the enclave. `operation_s` is the least time of an operation in the enclave, as
+    the authors built it. The last two are per byte.
     """
 
     create_s: float
@@ -35,9 +35,9 @@ class MachineConstants:
 class Rates:
     """The constants of one application, in seconds.
 
-    `operation_s` is of an operation outside an enclave, `serial_operation_s` of one that is done
-    before or after the tasks, and `shared_write_s` of a write of the enclave's code to a cache line
-    that other workers write to, for each of these workers.
+    `operation_s` is of an operation outside an enclave, `serial_operation_s` of one before or after
+    the tasks. `shared_write_s` is of a write in the enclave to a cache line that other workers
+    write to, for each of these workers.
     """
 
     operation_s: float
@@ -47,7 +47,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class SetUps:
-    """Columns of set-ups: what each asks for (`load`, arrays of one value a set-up), and how."""
+    """Set-ups as columns: each one's load (`load`, arrays of one value per set-up), and variant."""
 
     load: dict[str, Array]
     application: list[str]
@@ -74,11 +74,11 @@ def set_ups_of(table: pd.DataFrame) -> SetUps:
 def run_times_s(set_ups: SetUps, machine: MachineConstants, rates: dict[str, Rates]) -> Array:
     """Return the modelled run time of each set-up, in seconds.
 
-    Work and overhead of the tasks take what Graham's bound says of that many cores, at least the
-    time to create all tasks and the time to move their data; contention grows with the workers.
-    The enclave's code replaces the code outside: an operation takes the longer of both times. A
-    page that it is the first to touch costs a call, as the kernel has to give it. The authors' data
-    lie outside the enclave, so there are no page faults of its page cache.
+    The tasks' work and overhead take Graham's bound for the number of cores. They take at least the
+    time to create all tasks, and at least the time to move their data. Contention grows with the
+    workers. The enclave's code replaces the code outside: an operation takes the longer of both
+    times. The first touch of a page costs a call, as the kernel has to provide it. The authors'
+    data lie outside the enclave, so its page cache has no faults.
     """
     load, protected = set_ups.load, set_ups.protected
     outside_s, serial_s, shared_s = (

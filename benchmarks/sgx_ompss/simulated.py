@@ -1,4 +1,4 @@
-"""The programs of SGX-OmpSs' authors, simulated as task graphs: beside what they measured.
+"""The programs of SGX-OmpSs' authors, simulated as task graphs, against their measurements.
 
 Everything that the fitted model of run times (`run_time.py`) knows of a task goes into its
 graph: work, calls, encryption, what a first touch costs; the creation of tasks, one after the other
@@ -43,8 +43,8 @@ def graph_of(application: str, size: int, block: int) -> TaskGraph:
 def simulated_s(model: FittedConstants, set_up: "pd.Series[Any]", graph: TaskGraph) -> float:
     """Return the run time of a set-up, a row of `read_measured`, by simulating `graph`.
 
-    `graph` is that of its application, size and block. Of 8 workers on 4 cores 4 work at a time, in
-    the company of 8, as the formula has it.
+    `graph` has its application, size and block. Of 8 workers on 4 cores, 4 work at a time, but with
+    the contention of 8, as in the formula.
     """
     name, variant, workers = set_up["application"], set_up["variant"], int(set_up["workers"])
     machine, rates = model.machine, model.rates[name]
@@ -81,10 +81,10 @@ def simulated_s(model: FittedConstants, set_up: "pd.Series[Any]", graph: TaskGra
 
 
 def with_creation(graph: TaskGraph) -> TaskGraph:
-    """Return the graph whose tasks are created one after the other, as by the first thread.
+    """Return the graph with serial creation of its tasks, as by the first thread.
 
-    The first half of its tasks are creations, which run outside of enclaves, the second half the
-    tasks, each of which waits for its own creation too. Their work is that of `graph` and 0.
+    The first half of its tasks are creations, outside of enclaves, with work 0. The second half are
+    the tasks of `graph`, each also waiting for its creation.
     """
     count = len(graph)
     every = np.arange(count)
@@ -114,10 +114,10 @@ def with_creation(graph: TaskGraph) -> TaskGraph:
 
 
 def simulated_gains_pct(model: FittedConstants, measured: pd.DataFrame) -> pd.DataFrame:
-    """Return what more workers change in simulation, in percent of one worker, below 0 for less.
+    """Return the simulated change of run time by more workers, in percent of one worker's.
 
     A row is a protected variant of an application on 2, 4 or 8 workers: application, variant,
-    workers, simulated_pct, and simulated_s beside modelled_s, the formula's.
+    workers, simulated_pct, simulated_s, and modelled_s by the formula. Below 0 is less.
     """
     swept = measured[(measured["swept"] == "threads") & (measured["variant"] != "ompss")]
     rows = []

@@ -1,12 +1,11 @@
-"""How long batches take that were not run, from a few that were: for one model, on this machine.
+"""Estimates of batch times from a few measured ones: for one model, on this machine.
 
-Thesis, section 7.5.4, reports by how much such estimates miss. A batch takes a fixed time and one
-for each of its samples, which change where caches or kernels do: so the time is affine in the batch
-size between two that were measured, and beyond the last it goes on as before it. By cores it is a
-part that they share and one that they do not (Amdahl), fitted for each batch size. A share of the
-CPUs' time divides the speed, and being stopped costs something besides, which is the machine's and
-the program's, the more the smaller the batch: where sizes were tried under the share, the others
-take as much longer as they did, between two by their ratio.
+Thesis, section 7.5.4, reports the error of such estimates. A batch takes a fixed time and a time
+for each sample, which change with caches and kernels. So the time is piecewise linear in the batch
+size, and the last piece is extrapolated. By cores, it has a parallel and a serial part (Amdahl),
+fitted for each batch size. A share of the CPUs' time divides the speed. Being stopped costs extra,
+more for small batches. It depends on the machine and the program, so it is interpolated between the
+sizes that were measured under the share.
 """
 
 import math
@@ -19,18 +18,16 @@ import numpy as np
 from trimtab.errors import UserError
 
 Measured = Mapping[tuple[int, int], float]  # s of a batch, by its size and the number of cores
-# How many times as long as at full speed a batch took, by its size, the number of cores and the
-# share of the time.
+# The slowdown of a batch against full speed, by its size, number of cores and share of the time.
 Slowed = Mapping[tuple[int, int, float], float]
 
 
 @dataclass(frozen=True)
 class BatchTimes:
-    """The times of batches of one model, of which `measured` are known.
+    """The batch times of one model, estimated from the `measured` ones.
 
-    There are at least two batch sizes, each measured with the same numbers of cores. Raises
-    UserError where there are not. Under a share of the time that is not in `slowed` a batch takes
-    the inverse of the share as long.
+    There are at least two batch sizes, each measured with the same numbers of cores; else raises
+    UserError. Under a share of the time that is not in `slowed`, a batch takes 1 / share as long.
     """
 
     measured: Measured
@@ -59,7 +56,7 @@ class BatchTimes:
         return max(time_s, _LEAST_SHARE * low_s) * self._slower(size, cores, cpu_share)
 
     def _slower(self, size: int, cores: int, cpu_share: float) -> float:
-        """Return how many times as long as at full speed a batch takes."""
+        """Return the slowdown of a batch against full speed."""
         tried = {one: by for (one, on, share), by in self.slowed.items()
                  if (on, share) == (cores, cpu_share)}  # fmt: skip
         if not tried:
@@ -79,4 +76,4 @@ class BatchTimes:
         return times[fewest] + parallel_s * (1 / cores - 1 / fewest)
 
 
-_LEAST_SHARE = 0.01  # of a measured time: two that disagree are not extrapolated to nothing
+_LEAST_SHARE = 0.01  # of a measured time: inconsistent times are not extrapolated to 0

@@ -1,7 +1,7 @@
-"""One experiment at a time in a checkout, and none of its jobs without it.
+"""Allow one experiment at a time in a checkout, and end its jobs with it.
 
-What Snakemake leaves in `.snakemake/locks` when it is killed would have to be removed by hand. A
-lock that ends with its holder (trimtab.locks) says for certain that no other Snakemake lives.
+A killed Snakemake leaves locks in `.snakemake/locks`, which would have to be removed by hand. A
+lock that ends with its holder (trimtab.locks) shows reliably that no other Snakemake is alive.
 """
 
 import logging
@@ -24,16 +24,16 @@ _SNAKEMAKE, _RESULTS = ".snakemake", "results"
 _LOCK = f"{_SNAKEMAKE}/trimtab.lock"
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 _AGAIN_S = 0.1
-_LARGE = {"env", "libraries", "runs", "spans", "verification"}  # emptied by whoever writes there
+_LARGE = {"env", "libraries", "runs", "spans", "verification"}  # emptied by their writers
 
 
 def run_alone(workflow: Any) -> None:
-    """Have the Snakefile's `workflow`, when it runs jobs, run them alone in the working directory.
+    """Let the Snakefile's `workflow` run its jobs alone in the working directory.
 
-    Snakemake then ends with one line where another one, or `trimtab advanced learn`, is at work.
-    What a killed one left is removed: its locks, and files that are not whole. When Snakemake is
-    told to end by SIGTERM or SIGINT its jobs on this machine are ended. A job's own Snakemake, on a
-    cluster, and one that only looks, as `snakemake -n`, are left as they are.
+    Snakemake ends with one line if another one, or `trimtab advanced learn`, is running. The locks
+    and incomplete files of a killed one are removed. If SIGTERM or SIGINT ends Snakemake, its jobs
+    on this machine end too. A job's own Snakemake, on a cluster, and dry runs, such as `snakemake
+    -n`, are not affected.
     """
     from snakemake.logging import logger
 
@@ -42,9 +42,9 @@ def run_alone(workflow: Any) -> None:
 
 
 class _Alone(logging.Filter):
-    """Has the workflow alone in its directory from the event on that it has started, to its end.
+    """Locks the directory from the start event of the workflow to the end of the process.
 
-    Snakemake tells it before it locks its directory and looks at files. An error ends it.
+    Snakemake sends the event before it locks its directory and checks files. An error ends it.
     """
 
     def __init__(self, workflow: Any) -> None:
@@ -72,9 +72,9 @@ class _Alone(logging.Filter):
 
 @contextmanager
 def no_experiment_at(folder: Path) -> Iterator[None]:
-    """See to it that no Snakemake runs while the block does where `folder` is of its results.
+    """Prevent Snakemake from running during the block, if `folder` is in its results.
 
-    Raises UserError where one runs.
+    Raises UserError if one is running.
     """
     place = folder.absolute()
     for checkout in place.parents:
@@ -98,9 +98,9 @@ def _remove_all_partial(results: Path) -> None:
 
 
 def _end_jobs_with(snakemake: int, are_here: Callable[[], bool]) -> None:
-    """End the jobs' shells, where they `are_here`, once a signal has come.
+    """End the jobs' shells after a signal, if they run here.
 
-    Snakemake itself waits for them to the end.
+    Snakemake itself waits for their end.
     """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -109,7 +109,7 @@ def _end_jobs_with(snakemake: int, are_here: Callable[[], bool]) -> None:
     def end() -> None:
         while os.read(reader, 1)[0] not in _ENDING:
             continue
-        while are_here():  # a job may be starting just now
+        while are_here():  # a job may just be starting
             for shell in children_of(snakemake):
                 with suppress(ProcessLookupError):
                     os.kill(shell, signal.SIGTERM)

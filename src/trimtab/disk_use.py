@@ -15,7 +15,7 @@ def disk_bytes(status: os.stat_result) -> int:
 def disk_use(folders: Iterable[Path]) -> dict[tuple[int, int], int]:
     """Return the bytes on disk of the files and folders at and below `folders`, as `du` counts.
 
-    They are by device and inode: a file with several names is there once.
+    Files are told apart by device and inode: a file with several names counts once.
     """
     waiting = [os.fspath(folder) for folder in folders]
     here = [Path(folder).lstat() for folder in waiting]

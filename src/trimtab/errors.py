@@ -1,4 +1,4 @@
-"""The errors that people read: what is wrong, where, and what to do about it."""
+"""Errors for the user: what is wrong, where, and what to do about it."""
 
 import os
 import re
@@ -13,19 +13,19 @@ from trimtab.installation import how_to_add
 
 
 class TrimtabError(Exception):
-    """Something of ours failed; the command line exits with 1."""
+    """Something in trimtab failed; the command line exits with 1."""
 
     exit_code = 1
 
 
 class UserError(TrimtabError):
-    """Something that was given is wrong (a path, a command, a YAML key); exits with 2."""
+    """The input is wrong (a path, a command, a YAML key); the command line exits with 2."""
 
     exit_code = 2
 
 
 class Stopped(BaseException):
-    """A signal came that ends programs; the exit code is a shell's, 128 and its number."""
+    """A terminating signal came; the exit code is a shell's, 128 and the signal number."""
 
     def __init__(self, number: int) -> None:
         super().__init__(
@@ -35,10 +35,10 @@ class Stopped(BaseException):
 
 
 def escape_control_characters(text: str) -> str:
-    """Return a text as a terminal or a page may show it: what would steer it stands there in words.
+    """Return a text with its control characters escaped, for terminals and pages.
 
-    Characters that cannot be seen, control and bidirectional ones among them, become `\\x1b` or
-    `\\u202e`, and bytes of a name that are no UTF-8 `\\xff`; lines and tabs stay.
+    Invisible characters, including control and bidirectional ones, become `\\x1b` or `\\u202e`, and
+    invalid UTF-8 bytes of a name `\\xff`; newlines and tabs stay.
     """
     return text if text.isprintable() else "".join(map(_seen, text))
 
@@ -47,7 +47,7 @@ def _seen(character: str) -> str:
     if character.isprintable() or character in "\n\t" or unicodedata.category(character) == "Zs":
         return character
     code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # as os.fsdecode has a byte
+    if 0xDC80 <= code <= 0xDCFF:  # a byte, as os.fsdecode represents it
         code -= 0xDC00
     if code < 1 << 8:
         return f"\\x{code:02x}"
@@ -55,11 +55,10 @@ def _seen(character: str) -> str:
 
 
 def format_error(error: BaseException) -> str | None:
-    """Return what an error of ours says, or what the system refused, as a terminal may show it.
+    """Return the message of our and the system's errors, escaped for terminals; None for others.
 
-    A package that belongs to a part which is not installed is told with how to install it.
-    The system refuses when a disk is full or gone, when something may not be read or written, and
-    when there is no more memory or no other process to be had. Of any other error there is None.
+    For a missing package of an optional part it says how to install it. System errors are: a full
+    or missing disk, missing permissions, and no more memory or processes.
     """
     if isinstance(error, TrimtabError):
         return escape_control_characters(str(error))
@@ -70,7 +69,7 @@ def format_error(error: BaseException) -> str | None:
         )
     if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error)) is not None:
         return f"{error.name} is not installed; this needs: {how_to_add(extra)}"
-    # Of Python, Arrow and zstd, which have errors of their own.
+    # Python, Arrow and zstd raise their own errors for this.
     words = "start new thread|launch worker thread|not enough memory"
     if isinstance(error, MemoryError) or re.search(words, str(error)):
         return "there is not enough memory, or no thread can be started (ulimit -v, ulimit -u)"
@@ -78,13 +77,13 @@ def format_error(error: BaseException) -> str | None:
 
 
 def exit_code_of(error: BaseException) -> int:
-    """Return 2 for what was given or is not installed, 1 for what went wrong here."""
+    """Return 2 for wrong input or a missing package, 1 for other failures."""
     missing = isinstance(error, ModuleNotFoundError) and extra_of(error) is not None
     return UserError.exit_code if missing else getattr(error, "exit_code", TrimtabError.exit_code)
 
 
 def check_working_folder() -> None:
-    """Raise UserError where the working directory was removed, of which errors have no name."""
+    """Raise UserError if the working directory was removed: other errors would not name it."""
     try:
         os.getcwd()  # noqa: PTH109  it is only asked for
     except FileNotFoundError:
@@ -93,7 +92,7 @@ def check_working_folder() -> None:
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Turn a TrimtabError, or what the system refused, into its message and its exit code."""
+    """Convert a TrimtabError or a system error to its message and its exit code."""
     try:
         yield
     except Stopped as stopped:

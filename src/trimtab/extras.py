@@ -1,9 +1,9 @@
-"""The parts of trimtab that have packages of their own, and which one a missing package is of."""
+"""The optional parts of trimtab with their packages, and the part of a missing package."""
 
 from collections.abc import Iterator
 from types import TracebackType
 
-# By the first name of what is imported.
+# By the top-level name of the import.
 _OF_ONE = {
     "altair": "report", "jinja2": "report", "markupsafe": "report", "vl_convert": "report",
     "docker": "engine", "requests": "engine", "urllib3": "engine",
@@ -13,13 +13,13 @@ _OF_ONE = {
     "torch": "workloads", "transformers": "workloads", "mlxtend": "workloads",
     "PIL": "workloads", "safetensors": "workloads", "django": "workloads",
 }  # fmt: skip
-# Several have these; the room that led to one tells which part it is.
+# Several parts need these; the package of trimtab that imported one decides.
 _OF_SEVERAL = {"scipy", "sklearn", "threadpoolctl"}
 _BY_ROOM = {"tuning": "tune", "evaluation": "report", "workloads": "workloads"}
 
 
 def extra_of(error: ModuleNotFoundError) -> str | None:
-    """Return the extra that has what could not be imported, or None where none has it."""
+    """Return the extra with the module that could not be imported, or None."""
     name = (error.name or "").partition(".")[0]
     if name in _OF_SEVERAL:
         rooms = _rooms(error.__traceback__)
@@ -28,7 +28,7 @@ def extra_of(error: ModuleNotFoundError) -> str | None:
 
 
 def _rooms(traceback: TracebackType | None) -> Iterator[str]:
-    """Yield the rooms of trimtab that a traceback passed, from without."""
+    """Yield the packages of trimtab in a traceback, from the outside in."""
     while traceback is not None:
         words = str(traceback.tb_frame.f_globals.get("__name__", "")).split(".")
         if words[0] == "trimtab" and len(words) > 1:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear atomically."""
 
 import ctypes
 import errno
@@ -21,24 +21,24 @@ from trimtab.errors import TrimtabError
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # renameat2(2)
 _WORKERS = min(8, len(os.sched_getaffinity(0)))
-# Names of what is not whole yet, whatever its own is: that may be as long as names can be.
+# Names of incomplete files, independent of the final name, which may have the maximum length.
 _TEMPORARY, _PARTIAL = ".trimtab-", ".partial"
-# Nothing to exchange it with, or no way: sandboxes refuse calls that they do not know.
+# No old name, or not supported: sandboxes refuse unknown system calls.
 _NO_EXCHANGE = {errno.ENOENT, errno.EINVAL, errno.ENOSYS, errno.EPERM}
 
 
 def new_folder_beside(destination: Path) -> Path:
-    """Make and return a folder for what is to become `destination`, with a name of its own.
+    """Make and return a folder beside `destination`, under a temporary name.
 
-    Nobody else may read it until its mode is set. Where its maker is killed `remove_partial` finds
-    it. Folders above it are made.
+    Nobody else may read it until its mode is set. If its maker is killed, `remove_partial` finds
+    it. Missing parents are made.
     """
     destination.parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(_PARTIAL, _TEMPORARY, destination.parent))
 
 
 def remove_partial(folder: Path) -> None:
-    """Remove what killed makers of files and folders left half done in `folder`.
+    """Remove incomplete files and folders of killed processes from `folder`.
 
     Nobody else may be writing there.
     """
@@ -47,15 +47,14 @@ def remove_partial(folder: Path) -> None:
 
 
 def is_partial(path: Path) -> bool:
-    """Return whether a path is that of a file or a folder which is not whole yet."""
+    """Return whether a path is an incomplete file or folder."""
     return path.name.startswith(_TEMPORARY) and path.name.endswith(_PARTIAL)
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder of ours, also one with read-only folders, if it is there.
+    """Remove a folder of ours, even with read-only subfolders, if it exists.
 
-    Of a link in its place the link is removed, and a file as well. Raises OSError for what cannot
-    be removed.
+    A link or a file in its place is removed too. Raises OSError for entries that cannot be removed.
     """
     try:
         if stat.S_ISDIR(path.lstat().st_mode):
@@ -77,10 +76,10 @@ def remove_tree(path: Path) -> None:
 
 
 def replace_folder(new: Path, destination: Path) -> None:
-    """Give the folder `new` the name `destination`; what was there goes, of a link the link.
+    """Rename the folder `new` to `destination`, which is removed; links are not followed.
 
-    At every moment one of both, whole, has that name, or where the file system cannot exchange two
-    names the earlier one is beside it under a name that `remove_partial` finds.
+    At every moment that name has the complete old or new folder. If the file system cannot exchange
+    names, the old folder is briefly beside it under a name that `remove_partial` finds.
     """
     number = _rename_exchanging(new, destination)
     if number == 0:
@@ -96,7 +95,7 @@ def replace_folder(new: Path, destination: Path) -> None:
 
 
 def _rename_exchanging(new: Path, old: Path) -> int:
-    """Exchange two names and return 0, or why that is not possible (errno)."""
+    """Exchange two names; return 0, or the errno of the failure."""
     rename = ctypes.CDLL(None, use_errno=True).renameat2
     names = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(old), _RENAME_EXCHANGE)
     return ctypes.get_errno() if rename(*names) else 0
@@ -104,7 +103,7 @@ def _rename_exchanging(new: Path, old: Path) -> int:
 
 @contextmanager
 def unless_gone(path: str) -> Iterator[None]:
-    """End the block quietly where `path` is gone by now, as others remove files at any time."""
+    """Ignore the error if `path` is missing, as others may remove it at any time."""
     try:
         yield
     except FileNotFoundError:
@@ -114,7 +113,7 @@ def unless_gone(path: str) -> Iterator[None]:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Have an OSError that names no file, as that of a full disk, name `path`."""
+    """Add `path` to an OSError without a file name, such as for a full disk."""
     try:
         yield
     except OSError as error:
@@ -125,10 +124,10 @@ def naming(path: Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_write(path: Path, mode: int = 0o644) -> Iterator[Path]:
-    """Yield a temporary path beside `path` that takes its name when the block ends well.
+    """Yield a temporary path beside `path`, renamed to it when the block succeeds.
 
-    When the block raises, the temporary file is removed and `path` is as it was. `mode` is
-    the permission of the new file.
+    If the block raises, the temporary file is removed and `path` is unchanged. `mode` is the
+    permission of the new file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(_PARTIAL, _TEMPORARY, path.parent)
@@ -141,12 +140,12 @@ def atomic_write(path: Path, mode: int = 0o644) -> Iterator[Path]:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename in (None, name):
-            error.filename, error.filename2 = str(path), None  # a full disk's has none
+            error.filename, error.filename2 = str(path), None  # a full disk's error has none
         raise
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file as `atomic_write` does, for many small ones: it is opened once."""
+    """Write a file atomically, faster for many small ones than `atomic_write`: it opens it once."""
     try:
         descriptor, name = tempfile.mkstemp(_PARTIAL, _TEMPORARY, path.parent)
     except FileNotFoundError:
@@ -163,18 +162,18 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Write `document` as readable JSON with a stable order of keys."""
+    """Write `document` as readable JSON with sorted keys."""
     with atomic_write(path) as temporary:
         temporary.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
 
 
 def write_once(path: Path, text: str) -> None:
-    """Write a file unless there is one: of several that do so at once the first one counts."""
+    """Write a file unless it exists: the first of several simultaneous writers wins."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile("w", dir=path.parent, suffix=_PARTIAL, prefix=_TEMPORARY) as new:
         new.write(text)
         new.flush()
-        os.fchmod(new.fileno(), 0o644)  # others read it, too
+        os.fchmod(new.fileno(), 0o644)  # others read it too
         with suppress(FileExistsError):
             os.link(new.name, path)
 
@@ -185,7 +184,7 @@ def read_json(path: Path) -> Any:
 
 
 def open_regular(path: Path, *, follow: bool = True) -> io.BufferedReader:
-    """Open a file for reading, without waiting for anybody; of a link only with `follow`.
+    """Open a regular file for reading, without blocking; links only with `follow`.
 
     Raises OSError as open(2) does, and TrimtabError for a folder, a pipe, a socket or a device.
     """
@@ -200,7 +199,7 @@ def open_regular(path: Path, *, follow: bool = True) -> io.BufferedReader:
 def read_limited(path: Path, most_bytes: int) -> bytes:
     """Return the bytes of the file at `path`.
 
-    Raises as `open_regular` does, and TrimtabError where there are more than `most_bytes`.
+    Raises as `open_regular` does, and TrimtabError above `most_bytes`.
     """
     with open_regular(path) as file:
         content = b""
@@ -212,12 +211,12 @@ def read_limited(path: Path, most_bytes: int) -> bytes:
 
 
 def parse_json(text: bytes | str) -> Any:
-    """Return what a JSON text says; raises ValueError with the reason where it is none.
+    """Parse a JSON text; raises ValueError with the reason if it is invalid.
 
-    It has no key twice and is not nested without end.
+    Duplicate keys and excessive nesting are invalid.
     """
     if isinstance(text, bytes):
-        text = text.decode()  # else it may be of another encoding
+        text = text.decode()  # otherwise other encodings would be accepted
     try:
         return json.loads(text, object_pairs_hook=_unique)
     except RecursionError:
@@ -233,7 +232,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_CLOCK_STEP_NS = 20_000_000  # of file systems, and more
+_CLOCK_STEP_NS = 20_000_000  # longer than the clock step of file systems
 _Identity = tuple[int, int, int, int, int]
 _digests: dict[_Identity, str] = {}
 
@@ -241,9 +240,9 @@ _digests: dict[_Identity, str] = {}
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file's bytes in hexadecimal.
 
-    A file is read once by a process, as long as it is not written to: the time of its last change
-    of any kind, which nobody can set, says so, unless it is so recent that another change may
-    have the same.
+    A process reads a file once, unless it changes. The time of its last change of any kind (ctime),
+    which nobody can set, shows changes; a very recent one does not, as another change may have the
+    same time.
     """
     with open_regular(path) as file:
         status = os.fstat(file.fileno())
@@ -258,13 +257,13 @@ def sha256_of(path: Path) -> str:
 
 
 def read_ahead(file: IO[bytes]) -> None:
-    """Tell the system that a file is read from its start to its end; it may not want to know."""
+    """Tell the system that a file is read sequentially; failures are ignored."""
     with suppress(OSError):
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
 
 
 def sha256_of_all(paths: Iterable[Path]) -> dict[Path, str]:
-    """Return the SHA-256 of each file, several read at a time; raises OSError as reading does."""
+    """Return the SHA-256 of each file, read in parallel; raises OSError as reading does."""
     every = list(paths)
     with ThreadPoolExecutor(_WORKERS) as pool:
         return dict(zip(every, pool.map(sha256_of, every), strict=True))

@@ -1,6 +1,6 @@
-"""How this trimtab was installed, and the command that adds packages to that installation.
+"""How trimtab was installed, and the command that adds packages to this installation.
 
-trimtab is in no registry, what its extras are made of is: the packages are named, and not trimtab.
+trimtab is in no registry, but the packages of its extras are: the command names these packages.
 """
 
 import os
@@ -14,11 +14,11 @@ from typing import Any
 
 from trimtab.places import IS_CHECKOUT, PROJECT
 
-_BY_MAKE = {"spark", "postgresql", "slurm"}  # extras that `make deps-...` gets in a checkout
+_BY_MAKE = {"spark", "postgresql", "slurm"}  # extras from `make deps-...` in a checkout
 
 
 def how_to_add(extra: str) -> str:
-    """Return the command that adds what an extra is made of to this installation."""
+    """Return the command that adds the packages of an extra to this installation."""
     in_checkout = IS_CHECKOUT and Path(sys.prefix) == PROJECT / ".venv"
     if in_checkout and extra in _BY_MAKE:
         return f"make -C {shlex.quote(str(PROJECT))} deps-{extra}"
@@ -26,7 +26,9 @@ def how_to_add(extra: str) -> str:
 
 
 def how_to_get(target: str, extra: str | None = None) -> str:
-    """Return how to get an optional part: by make in a checkout, else as an extra, if it is one."""
+    """Return how to get an optional part: by make in a checkout, otherwise as an extra, if it is
+    one.
+    """
     if IS_CHECKOUT:
         return f"run `make {target}` in {PROJECT}"
     if extra is not None:
@@ -35,12 +37,12 @@ def how_to_get(target: str, extra: str | None = None) -> str:
 
 
 def packages_of(extra: str) -> Iterator[str]:
-    """Yield the packages of an extra, as `optuna==5.0.0`, those of the extras in it too."""
-    from packaging.requirements import Requirement  # not for help
+    """Yield the packages of an extra, such as `optuna==5.0.0`, with nested extras."""
+    from packaging.requirements import Requirement  # slow; `--help` does not need it
 
     try:
         required = requires("trimtab") or []
-    except PackageNotFoundError:  # run from its sources
+    except PackageNotFoundError:  # it runs from its sources
         return
     for requirement in map(Requirement, required):
         marker = requirement.marker
@@ -61,7 +63,7 @@ def packages_of(extra: str) -> Iterator[str]:
 def adding(packages: Sequence[str], prefix: Path) -> str:
     """Return the command that adds `packages` to the environment `prefix`, which has trimtab.
 
-    It is one of uv's or pipx's tools, or an environment with pip, or one of uv's without it.
+    The environment is a tool of uv or pipx, an environment with pip, or one of uv without pip.
     """
     receipt, python = prefix / "uv-receipt.toml", prefix / "bin/python"
     if receipt.is_file() and (kept := _kept_by_uv(receipt)):
@@ -76,7 +78,7 @@ def adding(packages: Sequence[str], prefix: Path) -> str:
 
 
 def _kept_by_uv(receipt: Path) -> tuple[str, list[str]] | None:
-    """Return where uv has the tool from, and what else is in it; None where that is gone."""
+    """Return uv's source of the tool, and its other packages; None if the source is gone."""
     try:
         given = tomllib.loads(receipt.read_text())["tool"]["requirements"]
         own = next(each for each in given if each["name"] == "trimtab")

@@ -1,8 +1,8 @@
-"""One writer at a time in a folder: a lock that ends with its owner, however that ends.
+"""One writer at a time in a folder: a lock that ends with its owner, even if it is killed.
 
-It is flock(2) on a file in the folder, which the kernel releases with the process; NFS has it for
-all hosts. The file says who holds it, for the error that the next one gets, and is removed when it
-is released in order. One that is left behind is no lock.
+It is flock(2) on a file in the folder, which the kernel releases with the process; on NFS it holds
+for all hosts. The file names the holder, for error messages, and is removed on a regular release. A
+leftover file is not a lock.
 
 Elsewhere are locks that others take too: of the fallbacks' state (debloating.files.forgetting), of
 a file that keeps frequencies (execution.sprinting.frequencies), of PostgreSQL (tuning.sharing).
@@ -24,20 +24,20 @@ from trimtab.errors import UserError
 from trimtab.files import naming, remove_partial
 
 LOCK = ".trimtab.lock"
-_PATIENCE_S = 3.0  # what is being killed needs a moment
+_PATIENCE_S = 3.0  # a killed process needs a moment to end
 _POLL_S = 0.02
 _LONGEST_TEXT = 512
 _OWNER = re.compile(r"process (\d{1,9}) on ([\w.-]{1,255}) since ([\d :-]{19} UTC)\n")
 _HELD = {errno.EAGAIN, errno.EACCES}
-_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM}  # or a sandbox
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM}  # EPERM: a sandbox
 
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
-    """Be the only one that writes in `folder`, or reads what must be whole, while the block runs.
+    """Hold the lock of `folder` in the block, for writing or for consistent reading.
 
-    The folder is made; what a killed holder left half done in it is removed. Raises UserError that
-    names the holder where there is one, and where `folder` is none or has no locks.
+    The folder is made; incomplete files of a killed holder are removed. Raises UserError, which
+    names the holder, if it is locked. Also if `folder` is no folder or does not support locks.
     """
     with file_lock(folder / LOCK, f"{folder}: another trimtab is at work in it"):
         remove_partial(folder)
@@ -48,13 +48,13 @@ def folder_lock(folder: Path) -> Iterator[None]:
 def file_lock(
     path: Path, said: str, patience_s: float = _PATIENCE_S, *, stays: bool = False
 ) -> Iterator[None]:
-    """Hold the lock `path` while the block runs; folders above it are made.
+    """Hold the lock `path` in the block; missing parent folders are made.
 
-    Its file `stays` where hosts take it in turns: by what NFS remembers of a folder for seconds,
-    the next holder's may be one that was removed, which then two have.
+    With `stays` its file stays, for hosts that take turns: NFS caches a folder for seconds, so the
+    next host could lock a removed file while another locks a new one.
 
-    Raises UserError that begins with `said` and names the holder where another has it for longer
-    than `patience_s`.
+    Raises UserError, which begins with `said` and names the holder, if it is held for longer than
+    `patience_s`.
     """
     made = not path.parent.exists()
     if made:
@@ -72,7 +72,7 @@ def file_lock(
             if not stays:
                 path.unlink()
             if made:
-                path.parent.rmdir()  # where nothing was written
+                path.parent.rmdir()  # if nothing was written
         os.close(descriptor)
 
 
@@ -82,9 +82,9 @@ def lock_of(path: Path) -> Path:
 
 
 def try_lock(path: Path) -> int | None:
-    """Return a descriptor that holds the lock `path` until it is closed, None where another does.
+    """Return a descriptor that holds the lock `path` until it is closed; None if it is held.
 
-    The folder is there. Raises UserError where it has no locks.
+    The folder has to exist. Raises UserError if it does not support locks.
     """
     descriptor = _opened(path)
     try:
@@ -130,7 +130,7 @@ def _opened(path: Path) -> int:
 
 
 def _is(path: Path, descriptor: int) -> bool:
-    """Whether `path` is the open file still: its holder removes it before it lets it go."""
+    """Whether `path` is still the open file: a holder removes it before its release."""
     try:
         return os.path.samestat(os.lstat(path), os.fstat(descriptor))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The built native tools and libraries, and how programs load them."""
+"""The built native tools and libraries, and the way programs load them."""
 
 import ctypes
 import hashlib
@@ -14,7 +14,7 @@ from trimtab.places import IS_CHECKOUT, NATIVE, PROJECT
 def native_path(name: str) -> Path:
     """Return the absolute path of a built native file, e.g. `libtrimtab-guard.so`.
 
-    Raises UserError when it was not built.
+    Raises UserError if it was not built.
     """
     path = NATIVE / name
     if not path.is_file():
@@ -26,9 +26,9 @@ def native_path(name: str) -> Path:
 
 @cache
 def survive_truncation() -> None:
-    """Have a mapped file that becomes shorter read as zeros past its end, which readers notice.
+    """Read truncated mapped files as zeros past their end, which readers detect.
 
-    Without it, as where `make native` was not run, SIGBUS ends the process then.
+    Without the native library, from `make native`, SIGBUS ends the process.
     """
     library = NATIVE / "libtrimtab-truncation.so"
     if library.is_file():
@@ -36,17 +36,18 @@ def survive_truncation() -> None:
 
 
 def with_preload(environment: Mapping[str, str], library: Path) -> dict[str, str]:
-    """Return `environment` with `library` preloaded, before what it preloads already."""
+    """Return `environment` with `library` preloaded, before other preloaded libraries."""
     preloaded = environment.get("LD_PRELOAD")
     first = loadable(library)
     return {**environment, "LD_PRELOAD": f"{first}:{preloaded}" if preloaded else first}
 
 
 def loadable(library: Path) -> str:
-    """Return a path of `library` as the dynamic linker's variables can hold it.
+    """Return a path of `library` for the dynamic linker's variables.
 
-    They separate paths by spaces and colons (ld.so(8)). A link to a library whose path has one is
-    made for as long as this process lives. Raises UserError where temporary files have such a path.
+    These separate paths by spaces and colons (ld.so(8)). A library with these in its path gets a
+    link for the life of this process. Raises UserError if the folder for temporary files has such a
+    path.
     """
     path = str(library)
     if not _separates(path):
@@ -64,7 +65,7 @@ def _separates(path: str) -> bool:
 
 
 def native_folders() -> tuple[Path, ...]:
-    """Return the folders that the paths of `native_path` and `loadable` are in."""
+    """Return the folders of all paths from `native_path` and `loadable`."""
     links = (Path(_links().name),) if _links.cache_info().currsize else ()
     return (NATIVE, *links)
 
@@ -72,5 +73,5 @@ def native_folders() -> tuple[Path, ...]:
 @cache
 def _links() -> "tempfile.TemporaryDirectory[str]":
     folder = tempfile.TemporaryDirectory(prefix="trimtab-")
-    Path(folder.name).chmod(0o755)  # programs of another user follow them too
+    Path(folder.name).chmod(0o755)  # programs of other users follow them too
     return folder

@@ -1,4 +1,4 @@
-"""Where trimtab's own parts lie: in a checkout, or beside its modules where it was installed."""
+"""The places of trimtab's own parts: in a checkout, or beside its installed modules."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ IS_CHECKOUT = (PROJECT / "native" / "Makefile").is_file() and (PROJECT / "Snakef
 PARTS = PROJECT if IS_CHECKOUT else _PACKAGE / "parts"
 CONF = PARTS / "conf"
 SNAKEFILE = PARTS / "Snakefile"
-# What `make native` builds, and the wheel brings built.
+# Built by `make native`, or part of the wheel.
 NATIVE = PROJECT / "build" / "native" if IS_CHECKOUT else PARTS / "native"
-# What `make deps-...` gets, in a checkout.
+# Fetched by `make deps-...`, in a checkout.
 OPTIONAL_PARTS = PROJECT / "build"

@@ -54,7 +54,7 @@ def build_plugin(
     parameters: Mapping[str, Any],
     facts: Any,
 ) -> Any:
-    """Return what the module `kind` of a package builds of `facts` with `parameters`.
+    """Return the object that the module `kind` of a package builds from `facts` with `parameters`.
 
     A module that has `build` is a kind. Raises UserError, which begins with `what` it was to be,
     for a module or a parameter that is not there, and as the module does.
@@ -62,7 +62,7 @@ def build_plugin(
     module = choose(
         package, path, f"{what}: kind", kind, lambda each: each if hasattr(each, "build") else None
     )
-    made_with = getattr(module, "MADE_WITH", module.build)  # a class, where it has many keys
+    made_with = getattr(module, "MADE_WITH", module.build)  # a class, for kinds with many keys
     keys = [name for name in inspect.signature(made_with).parameters if name != "facts"]
     unknown = sorted(set(parameters) - set(keys))
     if unknown:

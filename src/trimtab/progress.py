@@ -1,7 +1,7 @@
-"""How far a long step of the workflow is: runs done of runs to do, and the time that is left.
+"""The progress of a long step of the workflow: finished runs, and the remaining time.
 
-What a job writes goes to its log. Where the workflow's shell keeps its own standard error open for
-the job and names it, as it does for every rule, the job tells there how far it is.
+A job's output goes to its log. The workflow's shell, for every rule, keeps its own standard error
+open for the job and passes its number; the job writes its progress there.
 """
 
 import math
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-CHANNEL = "TRIMTAB_PROGRESS"  # the descriptor to write to; no program of a workload sees it
+CHANNEL = "TRIMTAB_PROGRESS"  # the descriptor to write to; no program of a workload gets it
 _EVERY_S = 15.0
 
 
@@ -18,9 +18,9 @@ _EVERY_S = 15.0
 def runs_to_do(
     what: str, total: int | None, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[None]:
-    """Tell in the block how many of `total` runs are done, where None says that nobody knows.
+    """Report in the block how many of `total` runs are done; None for an unknown total.
 
-    It tells every 15 seconds at most, so that steps that are short tell nothing.
+    It reports at most every 15 seconds, so short steps report nothing.
     """
     began_s = told_s = clock()
     done, channel = 0, _channel()
@@ -32,7 +32,7 @@ def runs_to_do(
         if channel is None or now_s - told_s < _EVERY_S or done == total:
             return
         told_s = now_s
-        with suppress(OSError):  # nobody reads it any more
+        with suppress(OSError):  # the reader is gone
             os.write(channel, f"{what}: {_so_far(done, total, now_s - began_s)}\n".encode())
 
     _telling.append(tell)
@@ -50,7 +50,7 @@ def run_done() -> None:
 
 @contextmanager
 def telling(listener: Callable[[str], None]) -> Iterator[None]:
-    """Have `listener` called in the block with what a person should know while a step goes on."""
+    """Call `listener` with messages for the user during the block."""
     _listeners.append(listener)
     try:
         yield
@@ -59,11 +59,11 @@ def telling(listener: Callable[[str], None]) -> Iterator[None]:
 
 
 def tell(words: str) -> None:
-    """Tell a person in one line: by who listens, or where the workflow shows how far a job is."""
+    """Pass a line to the user: to the listener, or to the workflow's progress display."""
     if _listeners:
         _listeners[-1](words)
     elif (channel := _channel()) is not None:
-        with suppress(OSError):  # nobody reads it any more
+        with suppress(OSError):  # the reader is gone
             os.write(channel, f"{words}\n".encode())
 
 

@@ -1,4 +1,4 @@
-"""Which source files a program depends on, so that a change of code reruns just what it touches."""
+"""Find the source files that a program depends on, so a code change reruns only what it affects."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -6,17 +6,17 @@ from functools import cache
 from pathlib import Path
 
 _SOURCES = Path(__file__).resolve().parents[1]
-_OURS = {"trimtab", "trimtab_trial"}  # beside which others lie where trimtab is installed
+_OURS = {"trimtab", "trimtab_trial"}  # other modules are beside them in an installation
 
 
 def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
     """Return the Python files `entries` and every module under `source` they import, sorted.
 
-    That includes the modules of a package that one of them searches. Imports are read from the
-    text, nothing is run. The configuration's own modules are left out: what they say reaches a
-    stage as its parameters, and rewording a key's meaning is no reason to measure again.
+    That includes the modules of a package that one of them searches. Imports are parsed, nothing is
+    run. The configuration's own modules are left out: their values reach a stage as its parameters,
+    and a new description of a key is no reason to measure again.
     """
-    # Texts instead of paths: there are tens of thousands, and rules ask for them again and again.
+    # Strings instead of paths: there are tens of thousands, and rules ask repeatedly.
     found: set[str] = set()
     configuration = f"{source}/trimtab/config/"
     waiting = [str(path.resolve()) for path in entries]
@@ -34,7 +34,7 @@ def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
 def _used_by(path: str, source: Path, version: tuple[int, int]) -> frozenset[str]:
     """Return the modules under `source` that a `version` of the file imports or searches.
 
-    One that is only made later is found by the next process.
+    Modules that are created later are found by the next process.
     """
     ours_alone = source.resolve() == _SOURCES
     text = Path(path).read_bytes()
@@ -51,9 +51,9 @@ def _used_by(path: str, source: Path, version: tuple[int, int]) -> frozenset[str
 
 
 def imports_of(text: bytes) -> frozenset[str]:
-    """Return every module that a file may import, also inside functions, by its full name.
+    """Return the full names of all modules that a file may import, even inside functions.
 
-    Of `from a import b` both a and a.b are named, as b may be a module.
+    For `from a import b` both a and a.b are returned, as b may be a module.
     """
     names: set[str] = set()
     for node in _statements(_tree(text)):
@@ -66,7 +66,7 @@ def imports_of(text: bytes) -> frozenset[str]:
 
 
 def searched_by(text: bytes) -> frozenset[str]:
-    """Return the packages whose `__path__` a file asks for, to find the modules in them.
+    """Return the packages whose `__path__` a file uses, to find their modules.
 
     The package has to be imported by its own name: `from a import b`, then `b.__path__`.
     """
@@ -83,7 +83,7 @@ def searched_by(text: bytes) -> frozenset[str]:
 
 
 def _statements(part: ast.AST) -> Iterator[ast.AST]:
-    """Yield the statements of a tree without the expressions in them, which are most of it."""
+    """Yield the statements of a tree without expressions, which are most of it."""
     for field in ("body", "orelse", "finalbody", "handlers", "cases"):
         for each in getattr(part, field, ()):
             yield each
@@ -93,5 +93,5 @@ def _statements(part: ast.AST) -> Iterator[ast.AST]:
 def _tree(text: bytes) -> ast.Module:
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError):  # no Python, or another version's: it imports nothing of ours
+    except (SyntaxError, ValueError):  # not Python, or of another version: no imports of ours
         return ast.Module([], [])

@@ -1,7 +1,7 @@
-"""Files that a program may have put where ours are read: a traced program is not trusted.
+"""Safe reading of files that a traced, untrusted program may have written.
 
-It may leave a FIFO, a link to /dev/zero, a folder, a file of a terabyte without content, or a
-million files. Nothing here waits, follows a link out of a folder, or reads without a limit.
+It may leave a FIFO, a link to /dev/zero, a folder, a sparse file of a terabyte, or a million files.
+Nothing here blocks, follows a link out of a folder, or reads without a limit.
 """
 
 import errno
@@ -15,11 +15,11 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.files import open_regular, remove_tree
 
 _NOT_WAITING = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-MOST_PATH_BYTES = 4 * 4096  # PATH_MAX is 4096; a relative path may begin at another as long
+MOST_PATH_BYTES = 4 * 4096  # PATH_MAX is 4096; a relative path may start at one as long
 
 
 class UntrustedFileError(UserError):
-    """What a program left in place of a file cannot be read; the message begins with its path."""
+    """A program left an unreadable file; the message begins with its path."""
 
 
 @contextmanager
@@ -28,9 +28,9 @@ def open_untrusted(
 ) -> Iterator[BufferedReader]:
     """Yield the regular file at `path`, open for reading, of at most `most_bytes`.
 
-    A link in the last component is followed only with `follow`. Raises FileNotFoundError where
-    there is nothing, and UntrustedFileError for what is no such file. What is written to it later
-    may make it longer: whoever reads it has to stop.
+    A link in the last component is followed only with `follow`. Raises FileNotFoundError if it is
+    missing, and UntrustedFileError for any other kind of file. Later writes may make it longer:
+    readers have to stop at the limit.
     """
     with _opened(path, follow) as file:
         size_bytes = os.fstat(file.fileno()).st_size
@@ -42,9 +42,9 @@ def open_untrusted(
 
 
 def read_untrusted(path: Path, most_bytes: int) -> bytes:
-    """Return what the regular file at `path` holds, at most `most_bytes`; no link is followed.
+    """Return the content of the regular file at `path`, at most `most_bytes`; follows no link.
 
-    Raises FileNotFoundError where there is nothing, and UntrustedFileError for anything else.
+    Raises FileNotFoundError if it is missing, and UntrustedFileError for any other kind of file.
     """
     with open_untrusted(path, most_bytes) as file:
         data = file.read(most_bytes + 1)
@@ -54,10 +54,10 @@ def read_untrusted(path: Path, most_bytes: int) -> bytes:
 
 
 def lines_of_untrusted(path: Path, most_bytes: int, most_lines: int) -> Iterator[bytes]:
-    """Yield the whole lines of the regular file at `path`, without their ends.
+    """Yield the complete lines of the regular file at `path`, without their ends.
 
-    A last line that is not whole is left out: its writer was killed. Raises as `read_untrusted`
-    does, and UntrustedFileError past `most_bytes` or `most_lines`.
+    An incomplete last line is left out: its writer was killed. Raises as `read_untrusted` does, and
+    UntrustedFileError past `most_bytes` or `most_lines`.
     """
     left_bytes, left_lines = most_bytes, most_lines
     with open_untrusted(path, most_bytes) as file:
@@ -72,7 +72,7 @@ def lines_of_untrusted(path: Path, most_bytes: int, most_lines: int) -> Iterator
 
 
 def last_bytes_of(path: Path, count: int) -> bytes:
-    """Return the last `count` bytes of a program's log; none where it is no regular file."""
+    """Return the last `count` bytes of a program's log; none unless it is a regular file."""
     try:
         with _opened(path, follow=False) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - count))
@@ -82,9 +82,9 @@ def last_bytes_of(path: Path, count: int) -> bytes:
 
 
 def names_in_untrusted(folder: Path, most_names: int) -> list[str]:
-    """Return the names in `folder`, sorted; where `folder` is missing there are none.
+    """Return the names in `folder`, sorted; none if `folder` is missing.
 
-    Raises UntrustedFileError where it is a link or no folder, or holds more than `most_names`.
+    Raises UntrustedFileError if it is a link or no folder, or holds more than `most_names`.
     """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | _NOT_WAITING
     try:
@@ -106,10 +106,10 @@ def names_in_untrusted(folder: Path, most_names: int) -> list[str]:
 
 
 def is_plain_path(text: object) -> bool:
-    """Whether `text` is an absolute path as the kernel writes one: no NUL, `..`, `.` or `//`."""
+    """Whether `text` is an absolute path as in the kernel's notation: no NUL, `..`, `.` or `//`."""
     if not isinstance(text, str) or not text.startswith("/") or "\0" in text:
         return False
-    if text.startswith("//"):  # which normpath leaves, as POSIX allows it a meaning of its own
+    if text.startswith("//"):  # normpath keeps it, as POSIX gives it a special meaning
         return False
     try:
         return len(os.fsencode(text)) < MOST_PATH_BYTES and os.path.normpath(text) == text
@@ -118,9 +118,9 @@ def is_plain_path(text: object) -> bool:
 
 
 def remove_existing(path: Path) -> None:
-    """Remove what is at `path`, whatever it is; the target of a link stays.
+    """Remove the entry at `path` of any kind; the target of a link stays.
 
-    Raises TrimtabError where it cannot be removed.
+    Raises TrimtabError if it cannot be removed.
     """
     try:
         remove_tree(path)
@@ -132,13 +132,13 @@ def remove_existing(path: Path) -> None:
 
 
 def new_folder(path: Path) -> None:
-    """Make `path` an empty folder, whatever was there before."""
+    """Make `path` an empty folder, after removing any earlier entry."""
     remove_existing(path)
     path.mkdir(parents=True)
 
 
 def new_file(path: Path) -> FileIO:
-    """Open a new file at `path` for writing, without a buffer, whatever was there before."""
+    """Open a new file at `path` for writing, unbuffered, after removing any earlier entry."""
     remove_existing(path)
     return open(path, "xb", buffering=0)
 

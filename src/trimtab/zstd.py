@@ -1,4 +1,4 @@
-"""Python's own zstd, which versions before 3.14 have from the package backports.zstd."""
+"""Python's own zstd; for versions before 3.14 from the package backports.zstd."""
 
 import sys
 

@@ -1,1 +1,1 @@
-"""Binary formats: they are read and written here, and nothing is started or configured."""
+"""Read and write binary formats; this package starts no process and reads no configuration."""

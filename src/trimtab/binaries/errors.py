@@ -1,4 +1,4 @@
-"""What is wrong with a binary file."""
+"""Errors of binary files."""
 
 from pathlib import Path
 
@@ -6,11 +6,11 @@ from trimtab.errors import UserError
 
 
 class ElfError(UserError):
-    """A file is not the ELF file that was expected; the message begins with its path."""
+    """A file is not the expected ELF file; the message begins with its path."""
 
     def __init__(self, path: Path, problem: str):
         super().__init__(f"{path}: {problem}")
 
 
 class UnreadableError(ElfError):
-    """A file that may be an ELF file cannot be read, or not any more."""
+    """A possible ELF file cannot be read, or not any more."""

@@ -1,1 +1,1 @@
-"""Learning workloads on Spark: what platform parameters and hyperparameters do to them."""
+"""The effect of platform parameters and hyperparameters on learning workloads on Spark."""

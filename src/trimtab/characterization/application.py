@@ -1,4 +1,4 @@
-"""One run of a learning workload within Spark: trained, used, judged, and what it cost Spark."""
+"""One run of a learning workload within Spark: training, inference, quality, and Spark's costs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MEASURES = {
 
 
 class Application:
-    """The workloads of one session; each data set is handed to Spark once, and kept in memory."""
+    """The workloads of one session; each data set is sent to Spark once, and kept in memory."""
 
     def __init__(self, session: Session, platform: Values, price: PriceModel) -> None:
         from pyspark.sql import SparkSession
@@ -40,10 +40,10 @@ class Application:
         self._data: dict[str, tuple[DataSet, DataFrame, DataFrame]] = {}
 
     def run(self, workload: LearningWorkload, hyperparameters: Values, seed: int) -> dict[str, Any]:
-        """Return what the columns of a run say of the application and of Spark.
+        """Run a workload and return its columns of the application and of Spark.
 
-        `own_s` are the seconds in which Spark waited for what is measured. Raises UserError for
-        data that cannot be learned, and whatever Spark and the method raise.
+        `own_s` are the seconds in which Spark waited for the measurement. Raises UserError for data
+        that cannot be learned, and any exception of Spark and the method.
         """
         data, frame, held_out = self._loaded(workload)
         self._session.flush()
@@ -90,7 +90,7 @@ class Application:
         return self._data[key]
 
     def _frame(self, data: DataSet, chosen: np.ndarray[Any, Any]) -> DataFrame:
-        """Return records of `data` as they are handed to methods, in memory."""
+        """Return records of `data` as a frame for methods, in memory."""
         import pyarrow as pa
         from pyspark.ml.functions import array_to_vector
 
@@ -106,7 +106,7 @@ class Application:
 
 
 def _quality(task: LearningTask, model: FittedModel, held_out: DataFrame) -> float | None:
-    """Return how well a model does; None where it has all records in one cluster."""
+    """Return a model's quality; None where it puts all records into one cluster."""
     from pyspark.ml import evaluation
 
     evaluators = {
@@ -123,12 +123,12 @@ def _quality(task: LearningTask, model: FittedModel, held_out: DataFrame) -> flo
 
 
 def price_usd(price: PriceModel, train_s: float, cores: int, sent_bytes: int) -> float:
-    """Return what a training on `cores` is charged: its part of instances' hours, and its bytes."""
+    """Return the price of a training on `cores`: its share of instance hours, and its bytes."""
     hours = train_s / 3600 * cores / price.instance_cores
     return hours * price.usd_per_hour + sent_bytes / 1e9 * price.usd_per_gb
 
 
 def bytes_sent() -> int:
-    """Return what all network devices of this machine have sent since it started."""
-    lines = Path("/proc/net/dev").read_text().splitlines()[2:]  # after the heads of the columns
+    """Return the bytes sent by all network devices of this machine since boot."""
+    lines = Path("/proc/net/dev").read_text().splitlines()[2:]  # without the headings
     return sum(int(line.partition(":")[2].split()[8]) for line in lines)

@@ -1,4 +1,4 @@
-"""The stage: every run of a characterization, each once, however often it has to go on."""
+"""The stage `characterize`: every run of a characterization, once, over any number of calls."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,12 +45,12 @@ Tell = Callable[[str], None]
 
 
 def characterize(stage: CharacterizeStage, destination: Path, tell: Tell) -> None:
-    """Write `runs.parquet` to `destination`: rows of CHARACTERIZATION_RUNS, one a run.
+    """Write `runs.parquet` to `destination`: one row of CHARACTERIZATION_RUNS per run.
 
-    What is to be run and how long it takes is told before. Finished runs are kept beside it, in
-    `journal.jsonl`, and not repeated when it is called again. A run that fails is a row with its
-    error. Raises UserError where Spark or Java is missing, and SessionEndedError where a session
-    does not start.
+    `tell` first gets the planned runs and their duration. Finished runs are kept beside it, in
+    `journal.jsonl`, and later calls do not repeat them. A failed run is a row with its error.
+    Raises UserError where Spark or Java is missing, and SessionEndedError where a session does not
+    start.
     """
     use_spark()
     with folder_lock(destination), TemporaryDirectory(prefix="trimtab-") as folder:
@@ -80,7 +80,7 @@ def characterize(stage: CharacterizeStage, destination: Path, tell: Tell) -> Non
 
 @contextmanager
 def _master(stage: CharacterizeStage, folder: Path) -> Iterator[str | None]:
-    """Yield the URL of the master that is asked for, None for a Spark within one process."""
+    """Yield the URL of the requested master, None for Spark within one process."""
     asked = stage.characterization
     if asked.master == "local":
         yield None
@@ -98,7 +98,7 @@ def _master(stage: CharacterizeStage, folder: Path) -> Iterator[str | None]:
 
 @dataclass
 class _Session:
-    """A session that runs, and the names of the workloads that have warmed up in it."""
+    """A running session, and the names of the workloads warmed up in it."""
 
     key: SessionKey
     spark: SparkProcess
@@ -108,9 +108,9 @@ class _Session:
 
 @dataclass
 class _Runner:
-    """Carries out runs that are not finished, in as few sessions as their order allows.
+    """Carries out unfinished runs, in as few sessions as their order allows.
 
-    The last session goes on until another is needed, or `ending` is closed.
+    The last session continues until another one is needed, or `ending` is closed.
     """
 
     stage: CharacterizeStage
@@ -132,13 +132,13 @@ class _Runner:
         return self._session.key if self._session else None
 
     def cost(self, runs: Iterable[Run]) -> RemainingTime:
-        """Return what those of `runs` that are not finished will take."""
+        """Return the remaining time of the unfinished `runs`."""
         start_s = sum(self.starts_s) / len(self.starts_s) if self.starts_s else 0.0
         warm_up_runs = self.stage.characterization.warm_up_runs
         return cost(self._left(runs), self.journal.rows, warm_up_runs, start_s, self._running)
 
     def carry_out(self, runs: Iterable[Run]) -> None:
-        """Carry out those of `runs` that are not finished."""
+        """Carry out the unfinished `runs`."""
         left = self._left(runs)
         while left:
             _, together = next(itertools.groupby(left, lambda run: run.session))
@@ -146,7 +146,7 @@ class _Runner:
             left = self._left(left)
 
     def end_session(self) -> None:
-        """End the session that runs, if any."""
+        """End the running session, if any."""
         self._session = None
         self.ending.close()
 
@@ -165,7 +165,7 @@ class _Runner:
         return self._session
 
     def _in_one_session(self, runs: Sequence[Run]) -> None:
-        """Carry out runs until all are finished, or one has ended the session."""
+        """Carry out runs until all are finished, or the session has ended."""
         session = self._session_for(runs[0])
         for run in runs:
             times = 1
@@ -182,7 +182,7 @@ class _Runner:
                 return
 
     def _run(self, run: Run, spark: SparkProcess, cpu_time: CpuTime) -> tuple[dict[str, Any], bool]:
-        """Carry out a run; return its row, and whether the session has ended with it."""
+        """Carry out a run; return its row, and whether it ended the session."""
         asked = self.stage.characterization
         row: dict[str, Any] = dict.fromkeys(CHARACTERIZATION_RUNS.names)
         row |= {
@@ -211,7 +211,7 @@ class _Runner:
         return {**row, **answer, "own_s": own_s, "complete": True, "error": ""}, has_ended
 
     def _engine(self, run: Run) -> str:
-        """Return what it runs on: a cluster of our own has another port each time it goes on."""
+        """Return the engine's name: our own cluster has another port at each start."""
         asked = self.stage.characterization.master
         return f"{asked}[{slots(run.platform)}]" if asked in OWN_MASTERS else asked
 

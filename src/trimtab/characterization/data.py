@@ -1,4 +1,4 @@
-"""The data sets that workloads learn from: copies that packages carry, or files by their path."""
+"""The data sets of workloads: copies in packages, or files by path."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,11 +24,10 @@ _MOST_CLASSES = 1000
 class DataSet:
     """Records to learn from: `features` [records, features], `labels` [records], both float64.
 
-    Features have variance 1 over the records that are trained on, and mean 0 but for clusterings,
-    to which it is no matter: MLlib's bisecting k-means divides a cluster whose centre is at 0 by
-    nothing. `held_out` [records]
-    says which are not. Classes are numbered from 0; `classes` is 0 where there are none. `source`
-    is where this copy came from.
+    Features have variance 1 over the training records. They have mean 0, except for clusterings,
+    which do not need it: MLlib's bisecting k-means cannot divide a cluster with its centre at 0.
+    `held_out` [records] marks the others. Classes are numbered from 0; `classes` is 0 without
+    classes. `source` is the origin of this copy.
     """
 
     source: str
@@ -39,10 +38,10 @@ class DataSet:
 
 
 def load(workload: LearningWorkload) -> DataSet:
-    """Return the data set of a workload, a quarter of it held out unless it has its own test part.
+    """Return the data set of a workload; a quarter is held out unless it has its own test part.
 
-    Raises UserError for a data set that there is not, a file that is damaged, and labels that the
-    workload's method cannot learn.
+    Raises UserError for a missing data set, a damaged file, and labels that the workload's method
+    cannot learn.
     """
     records = _read(workload)
     source, features, labels = records.source, records.features, records.labels

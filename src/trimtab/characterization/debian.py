@@ -1,8 +1,8 @@
-"""Data sets that packages of Debian carry: read as their programs store them, and kept as Parquet.
+"""Data sets in Debian packages: read in their own formats, and kept as Parquet.
 
-R's come by `rdata`, which `make deps-data` installs beside this environment, as nothing else here
-needs it. A file has a number a record in every column; `label` is what is learned. A text has its
-words in a column `text` instead. `source` in the file's metadata says where a copy came from.
+`rdata` reads R's; `make deps-data` installs it beside this environment, as nothing else needs it. A
+file has one number per record in every column; `label` is the target. Texts have their words in a
+column `text` instead. `source` in the file's metadata is the origin of a copy.
 """
 
 import gzip
@@ -47,7 +47,7 @@ NAMES = (*FRAMES, *TEXTS)
 def convert(root: Path, destination: Path) -> None:
     """Write `{name}.parquet` of every data set to `destination`, from packages unpacked in `root`.
 
-    Raises UserError, which names the file, where one is missing or holds something else.
+    Raises UserError with the file where one is missing or invalid.
     """
     destination.mkdir(parents=True, exist_ok=True)
     for name, frame in FRAMES.items():
@@ -64,12 +64,12 @@ def convert(root: Path, destination: Path) -> None:
 
 
 def _of_r(path: Path, frame: RDataFrame) -> pd.DataFrame:
-    """Return a data frame of R as numbers; classes are numbered in the order of their levels."""
+    """Return a data frame of R as numbers; classes are numbered by their levels."""
     if not path.is_file():
         raise UserError(f"{path}: missing; expected the data of Debian's {frame.package}")
     import rdata
 
-    with warnings.catch_warnings():  # these are older than R's marks of encodings
+    with warnings.catch_warnings():  # these files predate R's marks of encodings
         warnings.simplefilter("ignore", UserWarning)
         found = rdata.read_rda(path)[frame.name]
     labels = found.pop(frame.label).cat.codes
@@ -78,9 +78,9 @@ def _of_r(path: Path, frame: RDataFrame) -> pd.DataFrame:
 
 
 def texts_of_arff(path: Path) -> pd.DataFrame:
-    """Return the texts and classes, 0 or 1, of a file of Weka, a line each.
+    """Return the texts and classes, 0 or 1, of a Weka file, one per line.
 
-    Raises UserError, which names the file, where it cannot be read or holds something else.
+    Raises UserError with the file where it cannot be read or is invalid.
     """
     try:
         _, _, lines = path.read_text().partition("@data\n")
@@ -101,7 +101,7 @@ def _documents(path: Path, lines: str) -> Iterator[tuple[str, float]]:
 
 
 def _version(root: Path, package: str) -> str:
-    """Return a package of Debian with its version, which the first line of its changes has."""
+    """Return a Debian package with its version, from the first line of its changelog."""
     path = root / f"usr/share/doc/{package}/changelog.Debian.gz"
     try:
         with gzip.open(path, "rt") as file:

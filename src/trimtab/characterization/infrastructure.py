@@ -1,4 +1,4 @@
-"""What runs cost the machine: CPU time, memory, network and energy of all of Spark's processes."""
+"""The costs of runs on the machine: CPU time, memory, network and energy of all Spark processes."""
 
 import os
 import time
@@ -19,7 +19,7 @@ _MARK = "TRIMTAB_CHARACTERIZATION"
 
 @contextmanager
 def marked_processes() -> Iterator[RunProcesses]:
-    """Yield the processes that are started while the block runs: cluster, driver and workers."""
+    """Yield the processes started within the block: cluster, driver and workers."""
     value = uuid.uuid4().hex
     processes = RunProcesses(f"{_MARK}={value}")
     os.environ[_MARK] = value
@@ -32,8 +32,9 @@ def marked_processes() -> Iterator[RunProcesses]:
 class CpuTime:
     """The CPU time of processes, over all runs of a session.
 
-    Both sums that /proc gives are too low only: that of the living with the children that they have
-    waited for, and that of all ever seen. `OsCounters` knows more, but asks every thread of Java.
+    /proc gives two lower bounds, of which the higher counts: the sum over live processes with their
+    reaped children, and the sum over all processes ever seen. `OsCounters` knows more, but reads
+    every Java thread.
     """
 
     def __init__(self) -> None:
@@ -49,7 +50,7 @@ class CpuTime:
 
 
 class RunMeter:
-    """The meters of one run, from its making on; `cpu_time` goes on over all runs of a session."""
+    """The meters of one run, from creation on; `cpu_time` continues over all runs of a session."""
 
     def __init__(self, processes: RunProcesses, cpu_time: CpuTime, meters: MachineMeters) -> None:
         self._processes, self._cpu_time = processes, cpu_time
@@ -77,9 +78,9 @@ class RunMeter:
         )
 
     def finish(self) -> dict[str, Any]:
-        """Return what the columns of a run say of the machine.
+        """Return a run's columns of the machine.
 
-        `own_s` is the CPU time that this process took meanwhile.
+        `own_s` is the CPU time of this process meanwhile.
         """
         wall_s = time.perf_counter() - self._began_s
         self.sample()

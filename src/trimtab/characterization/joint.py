@@ -1,9 +1,9 @@
-"""What is varied together: the parameters that are shown to matter, by three strategies.
+"""Joint variation of the parameters that matter, by three strategies.
 
-As in Rocha's thesis, section 5.3.3: platform parameters by what they do to training time and
-inference throughput (Figure 5.6), hyperparameters by what they do to quality (Figure 5.7). The
-thesis takes those whose levels differ by more than a threshold; here the whole interval of the
-difference has to be of medium impact or more, so that chance decides less.
+As in Rocha's thesis, section 5.3.3: platform parameters by their effect on training time and
+inference throughput (Figure 5.6), hyperparameters by their effect on quality (Figure 5.7). The
+thesis takes parameters whose levels differ by more than a threshold. Here the whole interval of the
+difference has to be of medium impact or more, which is less random.
 """
 
 import math
@@ -24,11 +24,11 @@ Levels = Mapping[str, Sequence[Any]]  # of parameters, by name, the defaults fir
 
 
 def joint_runs(space: CharacterizationSpace, done: Sequence[Row], settings: int) -> list[Run]:
-    """Return the runs of all workloads in which parameters that matter are varied together.
+    """Return the runs of all workloads with joint variation of the parameters that matter.
 
-    `done` are the rows of the runs with one parameter varied. Of each strategy there are `settings`
-    settings, drawn by the workload's name, or all that there are. A workload none of whose default
-    runs is complete has none.
+    `done` are the rows of the runs with one varied parameter. Each strategy has `settings`
+    settings, drawn by the workload's name, or all if there are fewer. A workload without a complete
+    default run has none.
     """
     known = impacts(pd.DataFrame(done, columns=CHARACTERIZATION_RUNS.names))
     works = {row["workload"] for row in done if row["phase"] == "defaults" and row["complete"]}
@@ -50,7 +50,7 @@ def joint_runs(space: CharacterizationSpace, done: Sequence[Row], settings: int)
 
 
 def _that_matter(levels: Levels, own: Sequence[Impact], kind: str) -> Levels:
-    """Return the levels of the parameters that matter, or if none does, of the likeliest."""
+    """Return the levels of the parameters that matter, or else of the likeliest one."""
     of_kind = [each for each in own if each.kind == kind and each.metric in _METRICS[kind]]
     chosen = {impact.parameter for impact in of_kind if impact.matters}
     if of_kind and not chosen:
@@ -61,7 +61,7 @@ def _that_matter(levels: Levels, own: Sequence[Impact], kind: str) -> Levels:
 def _drawn(
     workload: LearningWorkload, phase: str, levels: Levels, settings: int
 ) -> list[dict[str, Any]]:
-    """Return different values of parameters, not all of them defaults, always the same ones."""
+    """Return distinct combinations of values except the defaults, reproducibly."""
     combinations = math.prod(len(each) for each in levels.values())
     draw = random.Random(f"{workload.name} {phase}")
     numbers = draw.sample(range(1, combinations), min(settings, combinations - 1))
@@ -69,7 +69,7 @@ def _drawn(
 
 
 def _combination(levels: Levels, number: int) -> dict[str, Any]:
-    """Return the combination with a number in mixed radix: 0 has all defaults."""
+    """Return the combination of a number in mixed radix; 0 has all defaults."""
     values = {}
     for name, each in levels.items():
         number, place = divmod(number, len(each))

@@ -1,4 +1,4 @@
-"""The runs of a characterization that are finished, kept as they finish."""
+"""The journal of finished runs of a characterization."""
 
 import json
 from pathlib import Path
@@ -13,19 +13,19 @@ _OF_NO_RUN = ("name", "workloads", "platform", "hyperparameters", "repeats", "jo
 
 
 class CharacterizationJournal(RowJournal):
-    """The rows of finished runs in a file; rows of another engine or other data are passed over."""
+    """The rows of finished runs in a file, without those of another engine or other data."""
 
     def __init__(self, path: Path, stage: CharacterizeStage) -> None:
         head = {"runs_of": _same_for_all_runs(stage)}
         super().__init__(path, CHARACTERIZATION_RUNS, KEY, head)
 
     def has(self, run: Run) -> bool:
-        """Return whether a run is finished, well or not."""
+        """Return whether a run is finished, successfully or not."""
         return self.row(run.key) is not None
 
 
 def _same_for_all_runs(stage: CharacterizeStage) -> Any:
-    """Return what a run depends on besides its own workload and settings."""
+    """Return a run's dependencies other than its workload and settings."""
     asked = json.loads(dump(stage))
     for name in _OF_NO_RUN:
         del asked["characterization"][name]

@@ -1,4 +1,4 @@
-"""The data sets that packages carry: installed ones of Python's, and some of Debian's."""
+"""Data sets in packages: installed Python packages, and some of Debian's."""
 
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -16,15 +16,15 @@ from trimtab.workloads.data import InputError, Samples, mnist
 Floats = npt.NDArray[np.float64]
 _OF_SCIKIT_LEARN = ("breast_cancer", "diabetes", "digits", "iris", "wine")
 _BUILD = OPTIONAL_PARTS / "data"
-_WORDS = 256  # features of a text: a square, as networks ask for
+_WORDS = 256  # features of a text: a square, for networks
 
 
 @dataclass(frozen=True)
 class DataRecords:
-    """Records as they were read: `features` [records, features], `labels` [records].
+    """Records as read: `features` [records, features], `labels` [records].
 
-    `held_out` [records] is the data set's own test part; None where it has none. `source` is where
-    this copy came from.
+    `held_out` [records] is the data set's own test part, or None. `source` is the origin of this
+    copy.
     """
 
     source: str
@@ -34,9 +34,9 @@ class DataRecords:
 
 
 def packaged_data_sets(name: str) -> DataRecords:
-    """Return the records of a data set that a package carries.
+    """Return the records of a data set in a package.
 
-    Raises UserError where none does, or where it is not installed.
+    Raises UserError where no package has it, or it is not installed.
     """
     if name in OF_DEBIAN:
         return _of_debian(name)
@@ -56,7 +56,7 @@ def packaged_data_sets(name: str) -> DataRecords:
 
 
 def of_samples(samples: Samples) -> DataRecords:
-    """Return training and test part together, pictures as rows of numbers."""
+    """Return training and test part together, with pictures as rows of numbers."""
     inputs = np.concatenate([samples.train.inputs, samples.test.inputs])
     labels = np.concatenate([samples.train.labels, samples.test.labels]).astype(np.float64)
     features = inputs.reshape(len(inputs), -1).astype(np.float64)
@@ -83,7 +83,7 @@ def _of_debian(name: str) -> DataRecords:
 
 
 def _word_weights(texts: Any, trained: Any) -> Floats:
-    """Return the TF-IDF weights [texts, words] of the words most frequent in what is trained on."""
+    """Return the TF-IDF weights [texts, words] of the most frequent words in the training part."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     weights = TfidfVectorizer(stop_words="english", max_features=_WORDS).fit(texts[trained])

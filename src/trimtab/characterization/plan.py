@@ -1,7 +1,7 @@
-"""Which runs a characterization consists of, in which order, and how long they will take.
+"""The runs of a characterization, their order, and their duration.
 
-One parameter at a time is varied around the defaults; what is varied together is drawn later
-(`joint.py`), when it is known which parameters matter.
+One parameter at a time is varied around the defaults. Joint variations are drawn later
+(`joint.py`), once the parameters that matter are known.
 """
 
 import json
@@ -12,9 +12,9 @@ from typing import Any
 from trimtab.config.groups.learning.characterization import PLATFORM_DEFAULTS, Characterization
 from trimtab.config.groups.learning.workload import LearningWorkload
 
-Row = Mapping[str, Any]  # of the table of runs
+Row = Mapping[str, Any]  # a row of the table of runs
 Key = tuple[str, str, str, int]
-KEY = ("workload", "phase", "settings", "repeat")  # the columns that tell a run from all others
+KEY = ("workload", "phase", "settings", "repeat")  # the columns that identify a run
 SessionKey = tuple[int, str]
 
 
@@ -31,27 +31,27 @@ class Run:
 
     @property
     def settings(self) -> str:
-        """All of its parameters, as the table of runs has them."""
+        """All its parameters, in the format of the table of runs."""
         return json.dumps({**self.platform, **self.hyperparameters}, sort_keys=True)
 
     @property
     def key(self) -> Key:
-        """What tells it from all other runs of a characterization."""
+        """Its key among all runs of a characterization."""
         return self.workload.name, self.phase, self.settings, self.repeat
 
     @property
     def session(self) -> SessionKey:
-        """Its repeat and its platform: runs with the same ones share a session of Spark."""
+        """Its repeat and its platform: runs with equal ones share a session of Spark."""
         return self.repeat, json.dumps(self.platform, sort_keys=True)
 
 
 def key_of(row: Row) -> Key:
-    """Return the key of the run that a row is of."""
+    """Return the key of a row's run."""
     return row["workload"], row["phase"], row["settings"], row["repeat"]
 
 
 class CharacterizationSpace:
-    """The levels of all parameters of a characterization, and the runs that try them."""
+    """The levels of all parameters of a characterization, and their runs."""
 
     def __init__(self, asked: Characterization, workloads: Sequence[LearningWorkload]) -> None:
         self.workloads = workloads
@@ -64,7 +64,7 @@ class CharacterizationSpace:
         return self._asked.hyperparameters.get(workload.method, {})
 
     def defaults(self) -> list[Run]:
-        """Return the runs in which nothing is varied."""
+        """Return the runs with defaults only."""
         return [run for workload in self.workloads for run in self.runs(workload, "defaults", {})]
 
     def one_at_a_time(self) -> list[Run]:
@@ -101,28 +101,28 @@ class CharacterizationSpace:
 
 
 def ordered(runs: Iterable[Run], running: SessionKey | None = None) -> list[Run]:
-    """Return runs in the order in which they are carried out, each once.
+    """Return runs in the order of execution, each once.
 
-    All of the first repeat come first, so that the times of repeats hold what changes slowly on the
-    machine; in each repeat, those that share a session of Spark come together. Before all come
-    those that share the one that is running.
+    Runs are ordered by repeat, so the differences of repeats include slow changes of the machine.
+    Within a repeat, runs that share a session of Spark are together. Runs in the `running` session
+    come first.
     """
     by_key = {run.key: run for run in runs}
     return sorted(by_key.values(), key=lambda run: (run.session != running, run.session))
 
 
 def sessions(runs: Iterable[Run], running: SessionKey | None = None) -> int:
-    """Return how many sessions of Spark are started for runs in their order."""
+    """Return the number of sessions of Spark to start for runs in their order."""
     every = [run.session for run in runs]
     return sum(before != after for before, after in zip([running, *every], every, strict=False))
 
 
 @dataclass(frozen=True)
 class RemainingTime:
-    """What runs that are still to come will take.
+    """The estimated duration of remaining runs.
 
-    `predicted_s` is None until each workload has run with the defaults, well or not: each run is
-    taken to be as long as these, warm-up runs included.
+    `predicted_s` is None until each workload has run with the defaults, successfully or not. Each
+    run is assumed to take as long as these, including warm-up runs.
     """
 
     runs: int
@@ -143,9 +143,9 @@ def cost(
     start_s: float,
     running: SessionKey | None = None,
 ) -> RemainingTime:
-    """Return what `runs`, in their order, will take; a session starts in `start_s`.
+    """Return the duration of `runs`, in their order; starting a session takes `start_s`.
 
-    The one that is running has warmed up.
+    The running session is warmed up.
     """
     walls: dict[str, list[float]] = {}
     for row in done:

@@ -1,13 +1,13 @@
 """Platform parameters as Spark's settings.
 
 Names in the published tables: EXEC_NUM, EXEC_COR, EXEC_MEM, SHF_COMPR, LOC_WAIT and so on; see
-https://spark.apache.org/docs/latest/configuration.html for what each setting does.
+https://spark.apache.org/docs/latest/configuration.html for each setting.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-Values = Mapping[str, Any]  # of parameters, by name
+Values = Mapping[str, Any]  # values of parameters, by name
 
 _SERIALIZERS = {
     "java": "org.apache.spark.serializer.JavaSerializer",
@@ -16,14 +16,14 @@ _SERIALIZERS = {
 
 
 def slots(platform: Values) -> int:
-    """Return how many tasks run at a time."""
+    """Return the number of concurrent tasks."""
     return int(platform["executors"] * platform["cores"])
 
 
 def spark_settings(platform: Values, *, local: bool) -> dict[str, str]:
     """Return Spark's settings for values of all platform parameters.
 
-    A `local` Spark has one process, which has the memory of all executors.
+    A `local` Spark is one process with the memory of all executors.
     """
     compress = str(platform["shuffle_compress"]).lower()
     memory = f"{platform['memory_mib']}m"
@@ -38,7 +38,7 @@ def spark_settings(platform: Values, *, local: bool) -> dict[str, str]:
         "spark.locality.wait": f"{round(platform['locality_wait_s'] * 1e3)}ms",
         "spark.memory.fraction": str(platform["memory_fraction"]),
         "spark.broadcast.blockSize": f"{platform['broadcast_block_mib']}m",
-        # The parallelism that is asked for, also of small data.
+        # Keep the requested parallelism, also for small data.
         "spark.sql.adaptive.enabled": "false",
     }
     if local:

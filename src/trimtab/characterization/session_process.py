@@ -1,8 +1,7 @@
-"""A session of Spark in a process of its own, so that its end, however it comes, ends one run.
+"""A session of Spark in a separate process, so any end of it ends only one run.
 
-The two processes talk over a socket: a request is a workload, its hyperparameters and a seed, an
-answer what `Application.run` measured, or why it failed. Requests are pickled by ourselves for
-ourselves.
+The two processes use a socket. A request is a workload, its hyperparameters and a seed; an answer
+is the result of `Application.run`, or why it failed. Both ends of the pickled messages are trusted.
 """
 
 import subprocess
@@ -26,16 +25,16 @@ from trimtab.processes.ending import kill
 _START_S = 600.0
 _END_S = 20.0
 _MOST_TEXT = 400
-_PAUSE = 40  # times what a reading took: the meters then take 2.5 % of a processor at most
+_PAUSE = 40  # times a reading's duration: meters take at most 2.5 % of a processor
 
 
 class SessionEndedError(TrimtabError):
-    """The process of a session has ended, or had to be ended, before it answered."""
+    """The process of a session ended, or was killed, before its answer."""
 
 
 @dataclass(frozen=True)
 class SparkProcess:
-    """A started session: `pid` is its process', `start_s` how long it took to start."""
+    """A started session: `pid` is of its process, `start_s` is the duration of its start."""
 
     connection: Connection
     process: "subprocess.Popen[bytes]"
@@ -50,10 +49,10 @@ class SparkProcess:
     def ask(
         self, run: Run, meter: RunMeter, interval_s: float, longest_s: float
     ) -> dict[str, Any] | str:
-        """Return what a run measured, or why it failed; `meter` is read every `interval_s`.
+        """Return a run's measurements, or why it failed; `meter` is read every `interval_s`.
 
-        It is read less often where a reading takes long, as of many processes with much memory.
-        Raises SessionEndedError where the session did not survive, or took longer than `longest_s`.
+        Slow readings, as of many processes with much memory, are less frequent. Raises
+        SessionEndedError where the session ended, or took longer than `longest_s`.
         """
         deadline_s = time.monotonic() + longest_s
         try:
@@ -78,8 +77,8 @@ def spark_process(
 ) -> Iterator[SparkProcess]:
     """Start a session on `master`, None for one process, that keeps its files in `folder`.
 
-    It has ended, with all that it started, when the block does. Raises SessionEndedError where it
-    does not start.
+    It ends, with all its processes, at the end of the block. Raises SessionEndedError where it does
+    not start.
     """
     folder.mkdir(parents=True, exist_ok=True)
     here, there = Pipe()
@@ -111,7 +110,7 @@ def spark_process(
 
 
 def serve(descriptor: int) -> None:
-    """Run a session in this process, for the one at the other end of the socket `descriptor`."""
+    """Run a session in this process, for the peer of the socket `descriptor`."""
     from trimtab.characterization.application import Application
     from trimtab.spark.session import spark_session
 
@@ -124,14 +123,14 @@ def serve(descriptor: int) -> None:
         while (asked := connection.recv()) is not None:
             try:
                 answer: dict[str, Any] | str = application.run(*asked)
-            except Exception as error:  # whatever a method raises is what its run came to
+            except Exception as error:  # any exception of a method is its run's result
                 answer = shortened(str(error) or repr(error))
-            session.context._jsc.sc().applicationId()  # raises where Spark has ended
+            session.context._jsc.sc().applicationId()  # raises if Spark has ended
             connection.send(answer)
 
 
 def shortened(text: str) -> str:
-    """Return a text in one line of a limited length; of Java's errors that is what happened."""
+    """Return a text in one line, cut to a limited length; Java's errors begin with the cause."""
     return " ".join(text.split())[:_MOST_TEXT]
 
 

@@ -1,4 +1,4 @@
-"""Commands that write in a workspace, one at a time."""
+"""Exclusive access of commands to a workspace."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -12,10 +12,10 @@ Given = ParamSpec("Given")
 
 
 def alone_in(option: str) -> Callable[[Callable[Given, None]], Callable[Given, None]]:
-    """Decorate a command so that it has the folder that `option` names to itself.
+    """Decorate a command to lock the folder that its `option` names.
 
-    In the results of an experiment no Snakemake runs meanwhile either. Called it raises UserError
-    where another is at work.
+    In the results of an experiment, it also excludes Snakemake. The command raises UserError where
+    another one is at work.
     """
 
     def decorate(command: Callable[Given, None]) -> Callable[Given, None]:

@@ -1,4 +1,4 @@
-"""A workspace is a folder of its own: what is in it trimtab replaces and removes."""
+"""Marks folders as workspaces, whose content trimtab may replace and remove."""
 
 from pathlib import Path
 
@@ -15,10 +15,10 @@ _OF_FILE_SYSTEMS = "lost+found"
 
 
 def claim(folder: Path) -> None:
-    """Have `folder`, which is made, be a workspace from now on.
+    """Make `folder` a workspace; it is created if missing.
 
-    Raises UserError where it holds what is not of an earlier trimtab: names as `runs` or `env` are
-    common, and what has them would be gone. Hidden files are nobody's business.
+    Raises UserError where it holds files of others: common names such as `runs` or `env` would be
+    overwritten. Hidden files are ignored.
     """
     if (folder / MARK).is_file():
         return
@@ -36,7 +36,7 @@ def claim(folder: Path) -> None:
 
 
 def _was_traced_in(folder: Path) -> bool:
-    """Whether it is a workspace of a trimtab that did not mark them."""
+    """Whether it is a workspace of an earlier trimtab, without a mark."""
     try:
         TracedProgram.read(folder / "workload.json")
     except (TrimtabError, OSError):

@@ -1,4 +1,4 @@
-"""What this machine offers to trimtab, and how to get what it lacks."""
+"""The parts of this machine that trimtab uses, and how to get missing ones."""
 
 import os
 import platform
@@ -25,7 +25,7 @@ from trimtab.profiling.tracing.cupti import NoGpuError, cuda_major, find_cupti
 
 @dataclass(frozen=True)
 class Finding:
-    """One part: whether it is there, and what to do, or what is done without it."""
+    """One part: whether it is present, and how to get it, or what happens without it."""
 
     part: str
     present: bool
@@ -65,7 +65,7 @@ def _by(make: str, otherwise: str) -> str:
     return make if IS_CHECKOUT else otherwise
 
 
-# How to get what make gets in a checkout; `{spark}` is what adds the packages of that extra.
+# How to get parts that make gets in a checkout; `{spark}` is the command that adds that extra.
 SPARK, POSTGRESQL, DOCKER = "{spark}", "{postgresql}", "{engine}, and Docker"
 JAVA, SQUASHFS = "apt-get install openjdk-17-jre-headless", "apt-get install squashfs-tools-ng"
 _EXTRA = re.compile(r"\{(\w+)\}")
@@ -75,7 +75,7 @@ def _in_full(advice: str) -> str:
     return _EXTRA.sub(lambda found: how_to_add(found[1]), advice)
 
 
-# What only make and the tests of a checkout use.
+# Parts that only make and the tests of a checkout use.
 _OF_CHECKOUT = {
     "gcc and make", "NVIDIA's compiler", "Chromium", "Debian's data sets", "Slurm",
     "OpenSSL's headers", "Intel's SGX SDK", "debootstrap", "strace",
@@ -136,7 +136,7 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
 
 
 def missing(part: str) -> str:
-    """Return that a part is missing and how to get it, or an empty text where it is there."""
+    """Return a message that a part is missing and how to get it; empty if it is present."""
     return next(
         "" if look() else f"{name} is missing: {_in_full(advice)}"
         for name, look, advice in _PARTS
@@ -158,7 +158,7 @@ def doctor() -> None:
 
 
 def examine() -> list[Finding]:
-    """Look for every part and return what was found, in the order of importance."""
+    """Look for every part and return the findings, by importance."""
     return [
         Finding(part, present, "" if present else _in_full(advice))
         for part, look, advice in _PARTS

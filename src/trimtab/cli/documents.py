@@ -1,4 +1,4 @@
-"""What the command line keeps in a workspace, besides what stages write."""
+"""The documents that the command line keeps in a workspace, besides those of stages."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
@@ -30,9 +30,9 @@ def _written(value: Any, plain: Callable[[Any], Any]) -> Any:
 
 
 class TracedProgram(Document):
-    """`workload.json`: the program that was traced.
+    """`workload.json`: the traced program.
 
-    Any of its texts may be the name of a file, with bytes that are no UTF-8.
+    Any of its texts may be a file name with bytes that are no UTF-8.
     """
 
     stage: ClassVar[str] = "trimtab advanced trace"

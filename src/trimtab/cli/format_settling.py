@@ -1,11 +1,11 @@
-"""How a slim environment settled, and the risk that is left, in words."""
+"""Formats how a slim environment settled, and the remaining risk."""
 
 from trimtab.debloating.risk import RunHistory
 from trimtab.records.misses.settling import Settling
 
 
 def format_settling(settling: Settling) -> str:
-    """Return how the environment of a program settled, for the caption of a table."""
+    """Return how a program's environment settled, for the caption of a table."""
     runs, missed = len(settling.runs), len(settling.missed)
     state = "settled" if settling.settled else f"not settled ({settling.why_not})"
     if settling.left_alone:

@@ -1,4 +1,4 @@
-"""`trimtab ...`: the beginning and the end of the command line, whatever its verb."""
+"""`trimtab ...`: the entry point of the command line, for all verbs."""
 
 import gc
 import os
@@ -15,9 +15,9 @@ from trimtab.processes.supervision import supervise
 
 
 def main() -> None:
-    """Run the command line; exits with 2 for a mistake of the user's and 1 for one of ours.
+    """Run the command line; exits with 2 for user errors and 1 for internal errors.
 
-    Stopped by a signal it exits with 128 and its number, as 130 after Ctrl-C.
+    After a signal, it exits with 128 plus its number, such as 130 after Ctrl-C.
     """
     prints_any_name()
     survive_truncation()
@@ -35,11 +35,11 @@ def main() -> None:
 
 
 def _run() -> None:
-    completes = "_TRIMTAB_COMPLETE" in os.environ  # as Typer calls it, from the program's name
+    completes = "_TRIMTAB_COMPLETE" in os.environ  # Typer's variable, from the program's name
     if completes or {*VERBS, *ADVANCED} & set(sys.argv[1:]):
         supervise()
         from trimtab.cli.verbs import app  # takes a second
 
-        gc.freeze()  # what was imported stays: no collection has to look through it again
+        gc.freeze()  # imported objects stay, so collections can skip them
         app()
     overview()()

@@ -1,4 +1,4 @@
-"""What `trimtab` says without a verb: which there are, its version. It imports none of them."""
+"""The output of `trimtab` without a verb: the verbs and the version, without importing them."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,7 @@ import typer
 
 from trimtab.cli.output.command_group import CommandGroup
 
-# In the order of the help: the first paragraph of each verb's own help, and each group's help.
+# In the help's order: the first paragraph of each verb's own help, and each group's help.
 VERBS = {
     "debloat": "Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it.",
     "verify": "Run the debloated program again in both environments and compare what it does.",
@@ -20,7 +20,8 @@ VERBS = {
     "doctor": "List missing parts of this machine, their consequences, and how to install them.",
     "advanced": "Single steps: learn, compare, trace, locate, reconstruct, probe.",
 }
-ADVANCED = ("learn", "compare", "trace", "locate", "reconstruct", "probe")  # old names without it
+# Their old names lack `advanced`.
+ADVANCED = ("learn", "compare", "trace", "locate", "reconstruct", "probe")
 GIVEN_ALWAYS: dict[str, Any] = {
     "help": "One step at a time, on a command of your own, without a YAML; or a project of them.",
     "no_args_is_help": True,
@@ -49,10 +50,10 @@ def options_of_all(
 
 
 def overview() -> typer.Typer:
-    """Return the command line with the names of its verbs, and their help's first lines."""
+    """Return the command line with its verbs' names, and the first lines of their help."""
     app = CommandGroup(
         order=VERBS, **GIVEN_ALWAYS, rich_markup_mode=None
-    )  # rich's takes as long as all else
+    )  # rich's help takes as long as all else
     app.callback()(options_of_all)
     for name, said in VERBS.items():
         app.command(name, help=said, short_help=said)(lambda: None)

@@ -1,4 +1,4 @@
-"""What the command line says of a program: the keys of a workload's YAML as options."""
+"""Options for a program: the keys of a workload's YAML."""
 
 import shlex
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ COMPARED = (
 
 
 class ProgramOptions:
-    """What was given of a program besides its command, by the names of the options in Python.
+    """A program's options, except its command, by their names in Python.
 
-    `target` may be a TargetConfig, or text as it is typed. Raises UserError for text that is none.
+    `target` may be a TargetConfig, or text as typed. Raises UserError for invalid text.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -42,13 +42,13 @@ class ProgramOptions:
         self.ends_with: str | None = given.get("ends_with")
 
     def in_image(self, location: str) -> "ProgramOptions":
-        """Return the same of a program in a container image."""
+        """Return the options for a program in a container image."""
         target = TargetConfig(kind="image", location=location)
         return ProgramOptions(**{**self._given, "target": target})
 
     @property
     def comparison(self) -> OutputComparison | None:
-        """How the output is to be compared, or None where nothing says so."""
+        """How to compare the output, or None where no option says so."""
         given = self._given
         if given.get("compare") is not None:
             return OutputComparison(given["compare"])
@@ -59,9 +59,9 @@ class ProgramOptions:
         return None
 
     def workload(self, command: list[str], python: Path | None) -> Workload:
-        """Return the workload that is meant; paths start at the current folder, or a root's top.
+        """Return the workload; paths start at the current folder, or the target's root.
 
-        Raises UserError for a value that its key does not take.
+        Raises UserError for an invalid value of a key.
         """
         target = self.target or TargetConfig()
         plain = OutputComparison.DIGEST_FILE if self.output else OutputComparison.DIGEST_STDOUT
@@ -118,7 +118,7 @@ PROGRAM = OptionGroup(
     },
     panel="The program",
 )  # fmt: skip
-IN_IMAGE = PROGRAM.only(*COMPARED, *ENDING, "user")  # which is the target
+IN_IMAGE = PROGRAM.only(*COMPARED, *ENDING, "user")  # the image is the target
 
 
 def _target(text: str) -> TargetConfig:
@@ -130,7 +130,7 @@ def _target(text: str) -> TargetConfig:
 
 
 def words(option: str, text: str) -> list[str]:
-    """Return the words of a command as a shell takes them. Raises UserError for an open quote."""
+    """Split a command into words as a shell does. Raises UserError for an open quote."""
     try:
         return shlex.split(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What `trimtab debloat` says at its end, in five lines; the tables are for `--verbose`."""
+"""The five lines at the end of `trimtab debloat`; its tables are for `--verbose`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from trimtab.records.outcome import BytesBeforeAfter, EnvironmentOutcome, mb
 
 
 def say_result(folder: Path, settling: Settling) -> None:
-    """Say what came out in the workspace `folder`: four lines, which the path of it follows."""
+    """Print the result in the workspace `folder`: four lines, then its path."""
     (environment,) = outcome_in(folder).environments
     options = options_of(folder)
     for name, words in result_lines(folder, environment, options, settling):
@@ -32,7 +32,7 @@ def say_result(folder: Path, settling: Settling) -> None:
 def result_lines(
     folder: Path, environment: EnvironmentOutcome, options: Debloat, settling: Settling
 ) -> Iterator[tuple[str, str]]:
-    """Yield names and sentences: sizes before and after, whether it settled, what it needs."""
+    """Yield names and sentences: sizes before and after, settling, and dependencies."""
     disk, compressed = environment.disk, environment.compressed
     before, after = f"{mb(disk.before_bytes)} MB", f"{mb(disk.after_bytes)} MB{_less(disk)}"
     if compressed:
@@ -45,7 +45,7 @@ def result_lines(
 
 
 def format_settled(settling: Settling) -> str:
-    """Return how many of the last runs missed nothing, and what earlier ones missed."""
+    """Return the number of last runs without misses, and the misses of earlier ones."""
     if not settling.settled:
         return f"no: {settling.why_not}"
     kept = len(settling.missed) + len(settling.missed_files)

@@ -1,4 +1,4 @@
-"""What the commands have in common that trace a program and make its slim environment."""
+"""Shared steps of commands that trace a program and make its slim environment."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,8 +30,8 @@ def traced(
     runs: int,
     keep_libraries: Sequence[str] = (),
 ) -> Usage:
-    """Trace a program into the workspace `folder` and tell what was noted; see workspace.trace."""
-    step = f"tracing: {runs + 2} runs"  # two as it is, the others traced
+    """Trace a program into the workspace `folder` and print the notes; see workspace.trace."""
+    step = f"tracing: {runs + 2} runs"  # two without tracing, the others traced
     with console.step(step), telling(_note):
         usage = workspace.trace(folder, command, program, runs, keep_libraries)
     for note in usage.notes:
@@ -54,7 +54,7 @@ def _note(words: str) -> None:
 def slimmed(
     folder: Path, options: Debloat, gpus: list[str] | None, settle: int, words: str
 ) -> Settling:
-    """Make the slim environment of the workspace `folder` and show how far that is."""
+    """Make the slim environment of the workspace `folder` and show the progress."""
     with console.bars(words) as progress, telling(console.notes.print):
         task = progress.add_task("building", total=None, unit=LIBRARIES)
         return workspace.debloat(
@@ -68,7 +68,7 @@ def slimmed(
 
 
 def settling_bar(progress: ProgressBars, clean_runs: int) -> OnTurn:
-    """Show how many runs in a row missed nothing, once there are any."""
+    """Show the number of consecutive runs without misses, once there are any."""
     task = progress.add_task("settling", total=clean_runs, visible=False, unit=RUNS)
 
     def on_turn(clean: int, missed: int, builds: int) -> None:

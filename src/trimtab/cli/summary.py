@@ -1,4 +1,4 @@
-"""What `trimtab debloat` says at its end: what went, of the libraries and of the whole."""
+"""The summary of `trimtab debloat`: reductions of libraries and of the whole."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,9 +30,9 @@ _MOST_PROGRAMS = 3
 
 
 def summary_of(folder: Path, settling: Settling) -> Iterator[Table | str]:
-    """Yield what came out in a workspace: the whole environment first, then what it consists of.
+    """Yield the results in a workspace: the whole environment, then its parts.
 
-    Then come the largest libraries, and what would bring more.
+    Then come the largest libraries, and suggestions.
     """
     (environment,) = outcome_in(folder).environments
     libraries = read_table(folder / "libraries.parquet", LIBRARIES).set_index("library")
@@ -55,7 +55,7 @@ def summary_of(folder: Path, settling: Settling) -> Iterator[Table | str]:
 
 
 def removed_files_in(folder: Path) -> Table | None:
-    """Return what files went, by package and by kind, and the large ones; None where all stay."""
+    """Return the removed files, by package and by kind, and large ones; None if all stay."""
     totals = Manifest.read(folder / "manifest.json").removed_files
     if totals is None:
         return None
@@ -91,7 +91,7 @@ def removed_files_in(folder: Path) -> Table | None:
 
 
 def held_out_table(inputs: Sequence[HeldOutInput]) -> Table:
-    """Return what each input that was not profiled missed, under each behaviour."""
+    """Return the misses of each held-out input, under each behaviour."""
     table = Table("held-out input", "behaviour", "missed", "ended")
     for held in inputs:
         words = Text(escape_control_characters(" ".join(held.command)))
@@ -113,7 +113,7 @@ def held_out_table(inputs: Sequence[HeldOutInput]) -> Table:
 
 
 def format_missed(inputs: Sequence[HeldOutInput]) -> Iterator[str]:
-    """Yield what each input missed, by name: the first ones, and how many more there are."""
+    """Yield the misses of each input, by name: the first ones, and the number of others."""
     for held in inputs:
         first, more = held.names[:_LARGEST], len(held.names) - _LARGEST
         rest = [f"{more:,} more in verify.json"] if more > 0 else []
@@ -122,7 +122,7 @@ def format_missed(inputs: Sequence[HeldOutInput]) -> Iterator[str]:
 
 
 def format_unserved(programs: Mapping[str, str]) -> str:
-    """Return which programs, each with what it is, libraries stay whole for."""
+    """Return the programs, with their kinds, for which libraries stay whole."""
     named = [f"{escape_control_characters(path)} ({kind})" for path, kind in programs.items()]
     first, more = named[:_MOST_PROGRAMS], len(named) - _MOST_PROGRAMS
     rest = [f"{more:,} more"] if more > 0 else []
@@ -130,16 +130,16 @@ def format_unserved(programs: Mapping[str, str]) -> str:
 
 
 def format_other_programs(has_unserved: bool) -> str:
-    """Return how any program of the original is started in a container that runs.
+    """Return how to start any of the original's programs in a running container.
 
-    `has_unserved`: some that ran load no library, and get nothing back where started alone.
+    `has_unserved`: some executed programs load no library, and get nothing back when started alone.
     """
     which = "removed programs, and has files come back to those above" if has_unserved else ""
     return f"docker exec CONTAINER /{INIT} COMMAND starts {which or 'removed programs'} too"
 
 
 def format_scanners(folder: Path, choice: PackageDatabase) -> str:
-    """Return what scanners of packages find in the slim environment of a workspace."""
+    """Return what package scanners find in the slim environment of a workspace."""
     files = read_table(folder / "files.parquet", FILES)
     packages = files[files["package"] != ""]
     kept, every = packages[packages["kept"]]["package"].nunique(), packages["package"].nunique()

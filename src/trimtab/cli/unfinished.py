@@ -1,4 +1,4 @@
-"""Whether what a workspace holds belongs together, or a command was ended while it changed it."""
+"""Detects a workspace that a killed command left inconsistent."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ _NAME = "unfinished"
 
 @contextmanager
 def changing(folder: Path, verb: Verb) -> Iterator[None]:
-    """Say in the workspace that `verb` changes it, until the block ends well."""
+    """Mark the workspace as changed by `verb`, until the block succeeds."""
     with atomic_write(folder / _NAME) as temporary:
         temporary.write_text(f"{verb}\n")
     yield
@@ -22,7 +22,7 @@ def changing(folder: Path, verb: Verb) -> Iterator[None]:
 
 
 def check_finished(folder: Path, *, but: Verb | None = None) -> bool:
-    """Raise UserError where a command has not come to its end; return whether it was `but`."""
+    """Raise UserError for an unfinished command other than `but`; return whether it was `but`."""
     verb = _unfinished(folder)
     if verb and verb != but:
         typed = "advanced learn" if verb == "learn" else verb

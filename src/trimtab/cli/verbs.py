@@ -1,4 +1,4 @@
-"""Every verb of `trimtab`, which trimtab.cli.main names without importing this."""
+"""All verbs of `trimtab`, which the overview names without importing this module."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -59,7 +59,7 @@ app.add_typer(advanced, name="advanced")
 def _add_advanced(
     verb: Callable[..., None], common: Collection[str] | None = None
 ) -> Callable[..., None]:
-    """Add a verb to `trimtab advanced`, and by its old name, which goes with the next version."""
+    """Add a verb to `trimtab advanced`, and under its old name until the next version."""
     advanced.command(common=common)(verb)
     app.command(new_name=f"advanced {verb.__name__}", common=common)(verb)
     return verb

@@ -36,15 +36,15 @@ from trimtab.progress import tell
 from trimtab.records.misses.settling import Settling
 from trimtab.records.usage import Usage
 
-_INTERPRETER = re.compile(r"python(?:\d(?:\.\d+)?)?")  # by its name
-_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")  # one of them is in an environment's folder
+_INTERPRETER = re.compile(r"python(?:\d(?:\.\d+)?)?")  # by name
+_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")  # an environment's folder has one of them
 
 
 def find_interpreter(command: list[str]) -> Path | None:
-    """Return the Python interpreter that `command` runs in: itself, or that of its `#!` line.
+    """Return the Python interpreter of `command`: itself, or from its `#!` line.
 
-    Where a shell starts the script, as those with a long path need, it is the one beside it, if
-    that is the interpreter of an environment.
+    A script with a long path starts through a shell; its interpreter is then the one beside it, if
+    in an environment.
     """
     program = shutil.which(command[0])
     if program is None:
@@ -64,10 +64,10 @@ def find_interpreter(command: list[str]) -> Path | None:
 
 
 def _started_by(python: str) -> Path:
-    """Return the interpreter that a script of its name starts, as those of pyenv; else itself."""
+    """Return the interpreter that a script of its name starts, as in pyenv; else itself."""
     with open_regular(Path(python)) as file:
         is_script = file.read(2) == b"#!"
-    if is_script and _INTERPRETER.fullmatch(Path(python).name):  # no program of the user's own
+    if is_script and _INTERPRETER.fullmatch(Path(python).name):  # not the user's own program
         asked = subprocess.run(
             [python, "-c", "import sys; print(sys.executable)"],
             capture_output=True,
@@ -80,14 +80,14 @@ def _started_by(python: str) -> Path:
 
 
 def find_program(name: str, python: Path | None) -> str | None:
-    """Return the path of a program as it is found in a run: first beside `python`."""
+    """Return the path of a program as found in a run: first beside `python`."""
     path = os.environ.get("PATH", os.defpath)
     beside = f"{Path(os.path.abspath(python)).parent}:" if python else ""
     return shutil.which(name, path=beside + path)
 
 
 def no_such_program(name: str) -> str:
-    """Return that there is no program of that name, also where there is a script."""
+    """Return the message that no program, or only a script, has that name."""
     if Path(name).suffix == ".py" and Path(name).is_file():
         return f"{name}: a script, which cannot be run by itself: expected `python {name}`"
     return f"{name}: no such program"
@@ -102,11 +102,12 @@ def trace(
 ) -> Usage:
     """Trace `command` and keep its workload and usage in `folder`.
 
-    The program first runs twice with its code as it is: how it ended then is how it has to end,
-    and where `options` do not say how its output is compared, it is by the strictest way that both
-    runs pass. Libraries that the patterns `keep_libraries` match are not traced. The usage's notes
-    tell what was found. Raises UserError when the command does not exist, does not end in time or
-    as it should, its interpreter is not known, or `folder` is no workspace, or in the environment.
+    The program first runs twice without tracing. Its exit code then is the expected one. Unless
+    `options` define the comparison of outputs, it is the strictest one that both runs pass.
+    Libraries that match the patterns `keep_libraries` are not traced. The usage's notes have the
+    findings. Raises UserError when the command is missing or does not end in time or as expected,
+    or its interpreter is unknown. Raises it, too, when `folder` is no workspace or inside the
+    environment.
     """
     target, python = options.target or TargetConfig(), options.python
     if not target.is_root and not find_program(command[0], python):
@@ -128,9 +129,9 @@ def trace(
 
 
 def list_libraries(folder: Path, options: ProgramOptions) -> Usage:
-    """Keep in `folder` all shared libraries of an environment, none of them traced.
+    """List in `folder` all shared libraries of an environment, without traces.
 
-    What a GPU can never load may be removed from them without running anything.
+    Code that a GPU can never load may be removed from them without any run.
     """
     python, target = options.python, options.target or TargetConfig()
     workload = options.workload([str(python or target.location)], python)
@@ -150,7 +151,7 @@ def _target(workload: Workload) -> Target:
 
 
 def _prepare(folder: Path, workload: Workload) -> Target:
-    """Have `folder` be a workspace that the slim environment can be in; return the target."""
+    """Make `folder` a workspace that can hold the slim environment; return the target."""
     target = _target(workload)
     target.check_place(folder / "env")
     claim(folder)
@@ -181,7 +182,7 @@ def debloat(
     on_turn: OnTurn,
 ) -> Settling:
     """Make the slim environment of the traced program in `folder`/env, and settle it."""
-    # Where no program was traced there is none to run.
+    # Without a traced program there is nothing to run.
     ran = bool(Usage.read(folder / "usage.json").command)
     stage = DebloatStage(
         target=NAME,
@@ -208,7 +209,7 @@ def debloat(
 
 
 def check_end(folder: Path, usage: Usage) -> None:
-    """Raise UserError where the program failed when it was traced, and nobody had asked for it."""
+    """Raise UserError where the traced program failed unexpectedly."""
     if usage.unasked_end:
         said = usage.unasked_end.rpartition(": ")[0]
         end = _workload(folder).ends_with
@@ -232,8 +233,8 @@ def _slim_environment(folder: Path) -> Path:
 def verify(folder: Path, repeats: int, held_out: Sequence[Sequence[str]] = ()) -> Path:
     """Compare the program's output in both environments; returns the path of the verdict.
 
-    The commands `held_out` are run beside it, to see what they miss. Raises UserError for one that
-    no workload can have.
+    The commands `held_out` run too, to record their misses. Raises UserError for one that no
+    workload can have.
     """
     environment = _slim_environment(folder)
     workload = _workload(folder)

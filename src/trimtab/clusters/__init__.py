@@ -1,1 +1,1 @@
-"""What jobs run on, and what they are made of."""
+"""Machines that jobs run on, and classes of jobs."""

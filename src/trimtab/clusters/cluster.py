@@ -1,4 +1,4 @@
-"""What jobs run on, and what they are: node types, outages, classes of jobs."""
+"""The model of a cluster: node types, outages, classes of jobs."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,9 +13,9 @@ from trimtab.errors import UserError
 
 @dataclass(frozen=True)
 class Level:
-    """A frequency level of a node: speed, and power above idle when all of the node is busy.
+    """A frequency level of a node: speed, and power above idle when the node is fully busy.
 
-    `speed` is work a second of one core, relative to the reference node's highest level.
+    `speed` is the work per second of one core, relative to the reference node's highest level.
     `gpu_active_w` is of one GPU.
     """
 
@@ -28,10 +28,10 @@ class Level:
 class NodeType:
     """A kind of node. `levels` are its frequency levels, slowest first.
 
-    `idle_w` is of the whole node with its GPUs. `load_curve` is the share of `active_w` drawn at
-    0, 10, ... 100 % of the cores in use (11 numbers, as SPECpower reports them); empty: the load
-    itself. `network_bytes_per_s` is what images and migrating state arrive with. `enclave` names
-    what protects jobs on it; empty: nothing does.
+    `idle_w` is of the whole node with its GPUs. `load_curve` is the share of `active_w` drawn at 0,
+    10, ... 100 % of the cores in use (11 numbers, as SPECpower reports them); empty: the load
+    itself. `network_bytes_per_s` is the rate for images and migrating state. `enclave` names the
+    protection of jobs on it; empty: none.
     """
 
     name: str
@@ -103,15 +103,14 @@ class Cluster:
 
 @dataclass(frozen=True)
 class JobClass:
-    """What jobs of one name have in common.
+    """The common properties of jobs of one class.
 
-    `slowdown` is, by node type's name, the service time relative to what the type's speed alone
-    would give (1 where left out); `active_w` the measured power above idle, by level, of a node
-    all of whose cores run this class (the type's own where left out). `cold_start_s` follows the
-    image pull. `state_bytes` are moved when a job migrates; None: it is stateless. `rounds` draw
-    the service times of jobs that have map tasks. `protection` is, by node type's name, how many
-    times as long work takes in the type's enclave, of which `slowdown` knows nothing; a type that
-    is left out, or infinite, never gets these jobs. None: they need no enclave.
+    `slowdown` is, by node type's name, the service time relative to the type's speed (default 1).
+    `active_w` is, by node type and level, the measured power above idle of a node with all cores
+    running this class (default: the type's own). `cold_start_s` follows the image pull. A migration
+    moves `state_bytes`; None: jobs are stateless. `rounds` draw the service times of jobs with map
+    tasks. `protection` is, by node type's name, a further slowdown in the type's enclave. Jobs
+    never run on a type that is missing or infinite there. None: they need no enclave.
     """
 
     name: str
@@ -133,21 +132,21 @@ class JobClass:
             raise UserError(f"job class {self.name}: protection must be above 0")
 
     def protected(self, node_type: str) -> float:
-        """Return how many times as long work takes on a node type for being protected there.
+        """Return the slowdown by protection on a node type.
 
-        1: as long, as nothing is; infinite: these jobs never run there.
+        1: no protection; infinite: these jobs never run there.
         """
         return 1.0 if self.protection is None else self.protection.get(node_type, math.inf)
 
     def runs_on(self, node_type: str) -> bool:
-        """Return whether these jobs may run on a node type, be there room or not."""
+        """Return whether these jobs may run on a node type, regardless of room."""
         return self.protected(node_type) < math.inf
 
 
 def check_classes(cluster: Cluster, job_classes: Sequence[JobClass]) -> None:
-    """Check that the classes' names are unique and what they say of node types is of the cluster.
+    """Check that class names are unique, and that their node types are in the cluster.
 
-    Raises UserError naming the class and the node type.
+    Raises UserError with the class and the node type.
     """
     classes = [job_class.name for job_class in job_classes]
     if not classes or len(set(classes)) < len(classes):

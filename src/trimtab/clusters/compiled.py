@@ -1,4 +1,4 @@
-"""How the functions of the kernel are compiled, and where their machine code is kept."""
+"""Compilation of the kernel's functions, and the cache of their machine code."""
 
 import hashlib
 import os
@@ -16,11 +16,11 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 @cache
 def _cache_folder(file: Path, root: Path) -> str:
-    """Return a folder for the machine code of the module `file`, of its own and its imports' text.
+    """Return a cache folder for the module `file`, named by its source and that of its imports.
 
-    Numba looks at the file of a function alone to see whether its machine code is up to date, and
-    not at the files of the functions that are compiled into it: all of them are imported below
-    `root`. Empty, numba's choice, where no folder can be made.
+    To check whether machine code is current, Numba looks only at a function's own file, not at the
+    files of functions compiled into it. All of these are imported below `root`. Empty, for numba's
+    default, where no folder can be made.
     """
     if not os.access(file.parent, os.W_OK):
         return ""
@@ -44,19 +44,19 @@ def _jit(function: _Function, **options: bool) -> _Function:
 
 
 def compiled(function: _Function) -> _Function:
-    """Compile `function` on its first call; the machine code is kept beside the source."""
+    """Compile `function` on its first call; machine code is cached beside the source."""
     return _jit(function)
 
 
 def lean(function: _Function) -> _Function:
-    """Compile `function` without counting references: it must not make arrays.
+    """Compile `function` without reference counting: it must not create arrays.
 
-    The kernel's functions hand on tuples of many arrays; counting a reference to each, at each
-    call, takes several times as long as simulating.
+    The kernel's functions pass tuples of many arrays; counting references to each at every call
+    takes several times as long as simulating.
     """
     return _jit(function, _nrt=False)
 
 
 def inlined(function: _Function) -> _Function:
-    """As `lean`, compiled into each of the callers: for what every event passes through."""
+    """As `lean`, inlined into each caller: for functions of every event."""
     return _jit(function, _nrt=False, forceinline=True)

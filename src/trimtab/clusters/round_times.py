@@ -1,7 +1,7 @@
 """Service times of jobs of rounds: set-up, waves of map tasks, shuffle, waves of reduce tasks.
 
-A task's time is a function of (seed, job, round, task) alone: repeats are identical, and dropping
-tasks takes them away without changing the others.
+A task's time is a function of (seed, job, round, task): repeats are identical, and dropping tasks
+does not change the others.
 """
 
 import math
@@ -25,10 +25,10 @@ _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 
 @dataclass(frozen=True)
 class RoundServiceTimes:
-    """Mean times of a job's rounds and of the tasks in them (Rocha's thesis, table 4.1).
+    """Mean times of a job's rounds and of their tasks (Rocha's thesis, table 4.1).
 
-    `distribution` of all four: deterministic, exponential, erlang or lognormal; the last two with
-    the squared coefficient of variation `scv` (an Erlang's is 1/k for a whole k).
+    All four have the `distribution`: deterministic, exponential, erlang or lognormal. The last two
+    have the squared coefficient of variation `scv` (1/k for Erlang, with a whole k).
     """
 
     setup_s: float
@@ -62,8 +62,8 @@ class RoundServiceTimes:
 def kept_tasks(tasks: int, drop_ratio: float) -> int:
     """Return ceil(n (1 - theta)) of `tasks` n (Rocha's thesis, section 4.3.1).
 
-    A product that a rounding error lifts above a whole number counts as that number: 10 tasks
-    less 70 % are 3, although 10 * (1 - 0.7) is above 3 in floating point.
+    A product that rounding lifts above a whole number counts as that number: 10 tasks less 70 % are
+    3, although 10 * (1 - 0.7) is above 3 in floating point.
     """
     return math.ceil(tasks * (1.0 - drop_ratio) - 1e-9)
 
@@ -103,14 +103,14 @@ def _time(
 
 @compiled
 def _makespan(free_s: Any, times_s: Any) -> float:
-    """Give each task in turn to the slot that is free first; return when the last one ends."""
+    """Give each task in turn to the first free slot; return the end of the last one."""
     slots = len(free_s)
     free_s[:] = 0.0
     latest = 0.0
     for task in range(len(times_s)):
         end = free_s[0] + times_s[task]
         latest = max(latest, end)
-        at = 0  # the slots are a binary heap by the time that they are free
+        at = 0  # slots are a binary heap by the time they become free
         while True:
             child = 2 * at + 1
             if child >= slots:
@@ -177,11 +177,11 @@ def service_times(
     slots: NDArray[np.int64],
     drop_ratio: float = 0.0,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the jobs' service times in seconds, and how many tasks of each were dropped.
+    """Return the jobs' service times in seconds, and the number of dropped tasks of each.
 
-    A job seizes its `slots` and runs its rounds one after the other: set-up, map tasks, and, if
-    it has reduce tasks, shuffle and reduce tasks (Rocha's thesis, section 4.3.1); only
-    ceil(n (1 - theta)) of a round's n tasks are run. Arrays have one entry a job.
+    A job holds its `slots` and runs its rounds one after the other: set-up, map tasks, and, if it
+    has reduce tasks, shuffle and reduce tasks (Rocha's thesis, section 4.3.1). Only ceil(n (1 -
+    theta)) of a round's n tasks run. Arrays have one entry per job.
     """
     work_s, dropped = np.empty(len(jobs)), np.empty(len(jobs), np.int64)
     means, kind, shape = rounds.parameters()

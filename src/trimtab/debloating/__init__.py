@@ -1,1 +1,1 @@
-"""Removing what no profiled workload used, and proving that nothing changed."""
+"""Remove code and files that no profiled workload used, and verify that nothing changed."""

@@ -47,7 +47,7 @@ from trimtab.records.usage import Usage, UsedFile
 
 
 def complete_usages(paths: Sequence[Path]) -> list[Usage]:
-    """Return the usages in `paths`; raises UserError when one is not the whole of its run."""
+    """Return the usages in `paths`; raises UserError if one is incomplete."""
     usages = [Usage.read(path) for path in paths]
     for path, usage in zip(paths, usages, strict=True):
         if not usage.complete:
@@ -57,7 +57,7 @@ def complete_usages(paths: Sequence[Path]) -> list[Usage]:
 
 
 def _found_earlier(settling: Path) -> set[str]:
-    """Return the libraries that were found to check themselves when this was settled before."""
+    """Return the libraries that an earlier settling found to check their own files."""
     with suppress(OSError, TrimtabError):  # never settled, or by another version
         return set(Settling.read(settling).left_alone)
     return set()
@@ -69,23 +69,23 @@ def debloat_target(
     destination: Path,
     on_progress: OnProgress = lambda name, done, total: None,
 ) -> None:
-    """Write the slim libraries of a target and what was done to each into `destination`.
+    """Write a target's slim libraries, and what was done to each, into `destination`.
 
-    `usages` are the usage.json of the stage's workloads. As Debloating does, once.
+    `usages` are the usage.json of the stage's workloads. Uses Debloating once.
     """
     with Debloating(stage, usages, destination, libraries_stay=True) as debloating:
         debloating.write(on_progress)
 
 
 class Debloating:
-    """The slim libraries of a target, as a block in which they can be made again with more code.
+    """The slim libraries of a target; a context in which they can be rewritten with more code.
 
-    They are for what `usages`, the usage.json of the stage's workloads, say was used, and what
-    `learned.json` in the folder `destination` does. Their folder there goes at the block's end, as
-    environments that were built have them, unless `libraries_stay`; after an error it goes too.
-    `built` is an environment that was built of this target before. With `settles` the slim
-    environment is run, and what it asks for is kept (debloating.settling).
-    Raises UserError when a usage is incomplete or the workloads have different environments.
+    They keep the code in `usages`, the usage.json of the stage's workloads, and in `learned.json`
+    in the folder `destination`. At the end their folder there is removed, as built environments
+    have them, unless `libraries_stay`; after an error always. `built` is an earlier environment of
+    this target. With `settles` the slim environment is run, and the code and files that it misses
+    are kept (debloating.settling). Raises UserError for an incomplete usage, or if the workloads
+    have different environments.
     """
 
     def __init__(
@@ -113,12 +113,12 @@ class Debloating:
         self._gpu = gpu_scope_of(stage.debloat, self._usages, stage.gpus)
         self._libraries, self._spans = destination / "libraries", destination / "spans"
         self._slimming = Slimming(stage.debloat, self._gpu, self._libraries, self._spans)
-        self.slimmed: list[str] = []  # the libraries that lost bytes when they were written last
+        self.slimmed: list[str] = []  # libraries that lost bytes in the last write
         self._written = self._written_files = False
         self._other_files: dict[str, OtherFiles] = {}
-        self._original_bytes: int | None = None  # compressed, once it was weighed
+        self._original_bytes: int | None = None  # compressed, None until weighed
         self._built = {built}
-        self._delivered = True  # as far as this knows of what was built before
+        self._delivered = True  # as far as known of an earlier build
         self.self_checking = _found_earlier(destination / "settling.json")
         self._left_alone = set(left_alone(self.target, stage.debloat.keep_libraries))
         self._left_alone |= self.self_checking
@@ -139,8 +139,8 @@ class Debloating:
     def _find_unloaded(self) -> dict[str, int]:
         """Return the bytes on disk of each library that no run loaded.
 
-        Those that are to lose their code count as one more usage, which used nothing. Those that
-        go as files are left as they are.
+        Libraries that are to lose their code are added as one more usage that used nothing.
+        Libraries that are removed as files are not.
         """
         root = self.target.root.resolve()
         libraries = unloaded_libraries(root, self._usages)
@@ -168,20 +168,20 @@ class Debloating:
         return self._removal is not None and self._removal.goes(name)
 
     def leave_alone(self, names: Iterable[str]) -> None:
-        """Have libraries, by their paths in the target, stay as they are: they check themselves."""
+        """Leave libraries, by their paths in the target, unchanged: they check their own files."""
         self.self_checking.update(names)
         self._left_alone |= self.self_checking
 
     def keep(self, misses: Sequence[RemovedCall]) -> None:
-        """Have `misses` kept when the libraries are written next."""
+        """Keep `misses` in the next write."""
         self._misses += misses
 
     def stays(self) -> set[str]:
-        """Return the paths of the target's tree that stay; all where no file goes."""
+        """Return the paths of the target's tree that stay; all paths if no file is removed."""
         return set(self.target.tree().nodes if self._removal is None else self._removal.kept)
 
     def keep_files(self, names: Iterable[str]) -> None:
-        """Have removed files stay, by their path in the target, with all that they lead to."""
+        """Keep removed files, by their path in the target, and all that they depend on."""
         if names := sorted(names):
             tree = self.target.tree()
             paths = [tree.seen(f"/{name}") for name in names]
@@ -194,15 +194,14 @@ class Debloating:
         self._written_files = False
 
     def write(self, on_progress: OnProgress = lambda name, done, total: None) -> None:
-        """Write the slim libraries; later calls make those again whose used code is another.
+        """Write the slim libraries; later calls rewrite those whose used code changed.
 
         `libraries/` holds the slim libraries by their path in the target, `libraries.parquet` a row
-        of LIBRARIES for each that was loaded, `files.parquet` a row of FILES for each path where
-        files go, `spans/` what was kept and why, `used.json` the
-        functions and kernels that were used, `manifest.json` sizes and digests, `stage.json` what
-        was asked for.
-        Raises UserError when no library was loaded and no file goes, or a library was changed since
-        it was profiled.
+        of LIBRARIES for each loaded one. `files.parquet` has a row of FILES for each path if files
+        are removed, `spans/` what was kept and why, `used.json` the used functions and kernels.
+        `manifest.json` has sizes and digests, `stage.json` the configuration. Raises UserError if
+        no library was loaded and no file is removed, or if a library was changed since it was
+        profiled.
         """
         stage, options = self.stage, self.stage.debloat
         usages = with_misses(self._usages, self.target.root, self._misses)
@@ -221,9 +220,9 @@ class Debloating:
                 " (--remove files)"
             )
         if not self._written:
-            for folder in (self._libraries, self._spans):  # of an earlier time
+            for folder in (self._libraries, self._spans):  # of an earlier run
                 remove_tree(folder)
-                folder.mkdir(parents=True)  # the rule wants both, of no library too
+                folder.mkdir(parents=True)  # the rule expects both, even if empty
         self._written, self._delivered = True, False
         if not self._written_files:
             self._write_files({library.name for library in libraries})
@@ -269,9 +268,9 @@ class Debloating:
         self._written_files = True
 
     def build(self, environment: Path, source: Source | None = None) -> None:
-        """Make `environment` the slim environment with the libraries as they were written last.
+        """Make `environment` the slim environment with the libraries of the last write.
 
-        With `source` that takes the place of the stage's fallback.
+        `source` replaces the stage's fallback.
         """
         options = self.stage.debloat
         delivered = Source.of(options)
@@ -283,10 +282,10 @@ class Debloating:
 
     @contextmanager
     def beside_runs(self) -> Iterator[None]:
-        """Within the block the original is weighed, and files that go by now are stored, if at all.
+        """Weigh the original and store the removed files, if a store is used, during the block.
 
-        Runs that nobody times leave processors idle; `weigh` and `deliver` find it done. Files that
-        stay after all are then stored too, which harms nobody.
+        Runs that nobody times leave processors idle; `weigh` and `deliver` then find the work done.
+        Files that are kept later are stored too, which does no harm.
         """
         source, removal = Source.of(self.stage.debloat), self._removal
         with ThreadPoolExecutor(1) as beside:
@@ -307,15 +306,15 @@ class Debloating:
         return self._original_bytes
 
     def deliver(self, environment: Path) -> None:
-        """Make `environment` as the stage asks for it, unless the last build was just that.
+        """Build `environment` as the stage asks, unless the last build was just that.
 
-        That is of what was written last, with the stage's fallback.
+        It has the libraries of the last write and the stage's fallback.
         """
         if not self._delivered:
             self.build(environment)
 
     def weigh(self, environment: Path) -> None:
-        """Write `compressed.json`: what the target and its slim `environment` weigh compressed."""
+        """Write `compressed.json`: compressed sizes of the target and its slim `environment`."""
         CompressedEnvironment(
             target=self.stage.target,
             compression=COMPRESSION,

@@ -1,6 +1,6 @@
-"""Falling back when something is missed: what the slim environment needs for it, and its record.
+"""The fallback at a miss: its files in the slim environment, and its record.
 
-The library `native/fallback` does the work in the program. What it needs of each debloated library
+The library `native/fallback` runs in the program. For each debloated library it reads a file that
 is written here, in the layout of `native/fallback/sidecar.h`.
 """
 
@@ -35,7 +35,7 @@ from trimtab.records.manifest import Manifest
 
 
 class Behaviour(StrEnum):
-    """What becomes of a program that misses something, besides that it is recorded."""
+    """What happens to a program at a miss, which is recorded in any case."""
 
     RESTORE = "restore"
     STRICT = "strict"
@@ -45,13 +45,13 @@ class Behaviour(StrEnum):
 # In a slim environment: the library finds the folder by its own place.
 FALLBACK_LIBRARY = Path("trimtab/libtrimtab-fallback.so")
 FETCHER = Path("trimtab/trimtab-fetch")
-# What files/coming_back.py lays down, for files.
+# Added by files/file_fallback.py.
 FILE_FALLBACK_LIBRARY = Path("trimtab/libtrimtab-file-fallback.so")
 FILE_INDEX = Path("trimtab/files.index")
-# What targets/folder.py lays down where programs need the original.
+# Added by targets/folder.py where programs need the original.
 IDENTITY_FILE = Path("trimtab/original.identity")
 ENDED_AT_A_MISS = 70  # the exit code of a program that may not go on: STATUS_REMOVED
-# In the folder that these are in.
+# In the same folder.
 _REMOVED, _STORE, _GPU_CODE_REMOVED = "removed", "store", "gpu_code_removed"
 _MAGIC = b"TRIMTAB4"
 _NOT_STARTED, _HOLDS_TRAPS = 1, 2
@@ -63,9 +63,9 @@ _WORKERS = min(8, len(os.sched_getaffinity(0)))
 
 @dataclass(frozen=True)
 class Source:
-    """Where programs of a slim environment find what they miss: `kind`, and for a store its place.
+    """Where programs of a slim environment find missing pieces: `kind`, and for a store its place.
 
-    `store` is a folder that is written; programs reach it by `address`, its path or http://.
+    `store` is the folder to write; programs reach it by `address`, its path or http://.
     """
 
     kind: Fallback
@@ -82,14 +82,13 @@ class Source:
 def add_fallback(
     environment: Path, original: Path, manifest: Manifest, spans: Path, source: Source
 ) -> None:
-    """Lay down in the slim `environment` what its programs need to survive what was removed.
+    """Add the files to the slim `environment` that its programs need to restore missing code.
 
-    `trimtab/removed` says for every library of `manifest` that lost pages which these are, by its
-    document in the folder `spans`, and where they are: in the library below `original`, in a store
-    beside it in the environment (`packed`), or in another one. A call into a library that is not
-    started any more ends the program with a message. FALLBACK_LIBRARY has to be loaded by programs.
-    Raises UserError when the libraries were made with mode `punch`, or when an original was
-    changed.
+    `trimtab/removed` lists the removed pages of every library in `manifest`, from its document in
+    the folder `spans`. It also says where they are: in the library below `original`, in a store in
+    the environment (`packed`), or in another store. A call into a library that is no longer
+    initialized ends the program with a message. Programs have to load FALLBACK_LIBRARY. Raises
+    UserError for libraries made with mode `punch`, or if an original was changed.
     """
     if manifest.mode == Mode.PUNCH:
         raise UserError(
@@ -97,7 +96,7 @@ def add_fallback(
             " needs mode compact or zero"
         )
     with DirectoryHandle.at(environment) as top:
-        top.remove(FALLBACK_LIBRARY.parent.name)  # of an environment that is slim itself
+        top.remove(FALLBACK_LIBRARY.parent.name)  # of an environment that is itself slim
         with top.folder(FALLBACK_LIBRARY.parent, make=True) as ours:
             ours.folder(_REMOVED, make=True).close()
 
@@ -117,14 +116,14 @@ def add_fallback(
 
 
 def not_as_debloated(original: Path) -> UserError:
-    """Return the error for a library of the original environment that is not as it was."""
+    """Return the error for a library of the original environment that was changed."""
     return UserError(f"{original}: not the library that was debloated; profile it again")
 
 
 def fallback_digests(environment: Path) -> dict[str, str]:
     """Return the SHA-256 of each file of the fallback in a slim environment, by its path there.
 
-    The objects of a store are not among them: what the fallback reads it compares with its sidecar.
+    Objects of a store are left out: the fallback compares each read with its sidecar.
     """
     ours = (environment / FALLBACK_LIBRARY).parent
     programs = (FALLBACK_LIBRARY, FETCHER, FILE_FALLBACK_LIBRARY, FILE_INDEX, IDENTITY_FILE, INIT)
@@ -143,7 +142,7 @@ def _add_sidecar(
     source: Source,
     flags: int,
 ) -> bool:
-    """Write the sidecar of a library that lost pages; return whether GPU code is among these."""
+    """Write the sidecar of a library that lost pages; return whether they held GPU code."""
     (elf, _), spans = read_loaded(original), spans_of(document)
     if (elf.build_id, elf.size_bytes) != (spans.build_id, spans.size_bytes):
         raise not_as_debloated(original)
@@ -205,7 +204,7 @@ def _sidecar(
 
 
 def _layout_of(slim: Path) -> int:
-    """Return what a program knows a library's segments by, as layout_of in loaded.c has it."""
+    """Return how a program identifies a library's segments, as layout_of in loaded.c does."""
     layout = 0xCBF29CE484222325
     for segment in read_elf(slim).segments:
         for word in (segment.address, segment.file_bytes):
@@ -216,7 +215,7 @@ def _layout_of(slim: Path) -> int:
 def fallback_environment(
     environment: Mapping[str, str], behaviour: Behaviour, record: Path
 ) -> dict[str, str]:
-    """Return `environment` in which what is missed is written to `record`."""
+    """Return `environment` with `record` as the file that misses are written to."""
     return {
         **environment,
         "TRIMTAB_FALLBACK": behaviour.value,

@@ -1,4 +1,4 @@
-"""The libraries that are left as they are, byte for byte, as somebody names them."""
+"""The libraries that the user names to be left unchanged."""
 
 import os
 from collections.abc import Iterable
@@ -12,8 +12,8 @@ from trimtab.images.node import FileType
 def left_alone(target: Target, patterns: Iterable[str]) -> dict[str, str]:
     """Return the files that the patterns `keep_libraries` match, by their paths in the target.
 
-    Each has the real path by which programs know it. Raises UserError for a pattern that is none,
-    or that nothing matches.
+    The values are the real paths by which programs know them. Raises UserError for an invalid
+    pattern or one without a match.
     """
     given = list(patterns)
     if not given:
@@ -26,7 +26,7 @@ def left_alone(target: Target, patterns: Iterable[str]) -> dict[str, str]:
         if (file := tree.file_at(seen)) is not None:
             found[file.removeprefix("/")] = tree.seen(file)
         elif tree.nodes[path].kind is FileType.LINK and not tree.is_whole:
-            # Some installers link the files of a package into their cache.
+            # Some installers link a package's files into their cache.
             outside = Path(os.path.realpath(f"{target.root}{path}"))
             if outside.is_file():
                 found[path.removeprefix("/")] = str(outside)

@@ -1,4 +1,4 @@
-"""What slim environments missed, as code that is used: misses, learned and from traces, are one."""
+"""Add misses of slim environments to the used code: missed, learned and traced use are united."""
 
 import os
 from collections import defaultdict
@@ -22,14 +22,14 @@ from trimtab.records.usage import Usage, UsedLibrary
 
 
 def with_misses(usages: Sequence[Usage], root: Path, misses: Iterable[RemovedCall]) -> list[Usage]:
-    """Return `usages` with the missed pieces of the environment at `root` among what was used.
+    """Return `usages` with the misses of the environment at `root` added as used.
 
-    An address in a function counts as that function, any other as data. The first of `usages` that
-    has the library gets it; a library that none has is left out.
+    An address in a function counts as that function, any other as data. Each library's misses go to
+    the first of `usages` that has it; libraries that none has are left out.
     """
     missed: dict[str, set[int]] = defaultdict(set)
     for miss in misses:
-        # By its real path: it may be a link out of the environment.
+        # The real path: the library may be a link out of the environment.
         missed[str((root / miss.library).resolve())].add(miss.address)
     changed = []
     for usage in usages:
@@ -59,9 +59,9 @@ def _with(library: UsedLibrary, addresses: set[int]) -> UsedLibrary:
 
 
 def named(misses: Iterable[RemovedCall], root: Path) -> list[RemovedCall]:
-    """Return `misses` of the environment at `root`, saying of those without a name where they are.
+    """Return `misses` of the environment at `root`, those without a name with a place.
 
-    That is behind which function of the original; of data, in which section.
+    The place is the function of the original before it; for data, the section.
     """
     names: dict[str, FunctionNames] = {}
     result = []
@@ -85,7 +85,7 @@ def _placed(miss: RemovedCall, names: FunctionNames) -> RemovedCall:
 
 
 def learned_misses(path: Path, root: Path) -> list[RemovedCall]:
-    """Return what `learned.json` at `path` says of libraries below `root` that are as they were.
+    """Return the misses in `learned.json` at `path` of the unchanged libraries below `root`.
 
     Without the file nothing was learned.
     """
@@ -100,9 +100,9 @@ def learned_misses(path: Path, root: Path) -> list[RemovedCall]:
 
 
 def learned_files(path: Path, root: Path) -> list[str]:
-    """Return the files below `root` that `learned.json` at `path` says were asked for.
+    """Return the files below `root` that were missed, from `learned.json` at `path`.
 
-    Without the file nothing was learned; what the environment lost since is left out.
+    Without the file nothing was learned. Files that no longer exist are left out.
     """
     if not path.exists():
         return []
@@ -111,14 +111,14 @@ def learned_files(path: Path, root: Path) -> list[str]:
 
 
 def check_recorded_in(root: Path, libraries: Iterable[str]) -> None:
-    """Raise UserError for a library that the environment at `root` does not have."""
+    """Raise UserError for a library that the environment at `root` lacks."""
     for name in libraries:
         if not (root / name).is_file():
             raise UserError(f"{root / name}: missing; was this recorded in another environment?")
 
 
 def check_files_recorded_in(root: Path, names: Iterable[str]) -> None:
-    """Raise UserError for a file, link or folder that the environment at `root` does not have."""
+    """Raise UserError for a file, link or folder that the environment at `root` lacks."""
     for name in names:
         if not os.path.lexists(root / name):
             raise UserError(f"{root / name}: missing; was this recorded in another environment?")
@@ -131,8 +131,7 @@ def learn(
     misses: Iterable[RemovedCall],
     files: Iterable[MissedFile] = (),
 ) -> int:
-    """Add misses of the environment at `root` to `learned.json` at `path`; return how many it had
-    not.
+    """Add misses of the environment at `root` to `learned.json` at `path`; return how many are new.
 
     Raises as `learned_with` does.
     """
@@ -148,10 +147,10 @@ def learned_with(
     misses: Iterable[RemovedCall],
     files: Iterable[MissedFile] = (),
 ) -> tuple[LearnedCode, int]:
-    """Return what `learned.json` at `path` says and the misses, and how many of these it had not.
+    """Return `learned.json` at `path` with the misses added, and how many of these are new.
 
-    Raises UserError for a library, an address or a file that the environment at `root` does not
-    have, and TrimtabError where all of it is more than is read.
+    Raises UserError for a library, an address or a file that the environment at `root` lacks, and
+    TrimtabError if the document gets too large to be read.
     """
     before = LearnedCode.read(path) if path.exists() else None
     kept = before.libraries if before else {}
@@ -181,7 +180,7 @@ def learned_with(
 
 
 def _recorded(path: Path, addresses: Iterable[int]) -> Elf:
-    """Return the library that a record names, which may be of anybody."""
+    """Return the library that an untrusted record names, after a check of the addresses."""
     elf = read_elf(path)
     address = np.array(sorted(addresses), np.int64)
     outside = address[elf.offsets_of(address) < 0]

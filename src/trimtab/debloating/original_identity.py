@@ -1,7 +1,7 @@
-"""The identity of an original environment that a slim one depends on, and whether it is still that.
+"""The identity of the original environment that a slim one depends on, and its check.
 
-A slim environment that has what it misses from the original needs that as it was. Its programs look
-at their start by a file in the layout of `native/original_identity/original_identity.h`.
+A slim environment that restores pieces from the original needs it unchanged. Its programs check
+this at their start, with a file in the layout of `native/original_identity/original_identity.h`.
 """
 
 import os
@@ -22,22 +22,22 @@ from trimtab.records.built_environment import (
 )
 
 _MAGIC = b"TRIMTABI"
-_HEADER = struct.Struct("<8s4I")  # bytes of all, rows of places and packages, where the path is
+_HEADER = struct.Struct("<8s4I")  # file bytes, rows of places and packages, offset of the path
 _PLACE = struct.Struct("<Qq2I")
 _PACKAGE = struct.Struct("<QQq4I16s")
 _HEAD_BYTES, _DIGEST_BYTES, _NS = 8192, 16, 1_000_000_000
-# Installing a package, or removing one, changes the times of these.
+# Installing or removing a package changes the times of these.
 _INSTALLED_INTO = (
     "lib/python3*/site-packages", "conda-meta", "usr/lib/python3*/*-packages",
     "usr/local/lib/python3*/*-packages", "opt/*/lib/python3*/site-packages",
 )  # fmt: skip
-_RECORDS = ("RECORD", "installed-files.txt", "PKG-INFO", "METADATA")  # the first that is there
+_RECORDS = ("RECORD", "installed-files.txt", "PKG-INFO", "METADATA")  # the first that exists
 
 
 def identity_of(original: Path, tree: FileTree, lost: Collection[str]) -> OriginalIdentity:
-    """Return what tells whether `original`, whose tree is `tree`, is as it is now.
+    """Return the identity of `original`, whose tree is `tree`, as it is now.
 
-    `lost` are paths below it of which something was removed: their packages are looked at.
+    `lost` are paths below it that lost content or were removed: it includes their packages.
     """
     root = original.resolve()
     found = {place for pattern in _INSTALLED_INTO for place in root.glob(pattern)}
@@ -61,7 +61,7 @@ def _package(root: Path, name: str, record: str) -> PackageRecord:
 
 
 def _records_of(tree: FileTree, lost: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the record of each package that one of the paths `lost` is of."""
+    """Yield the name and the record of each package of the paths `lost`."""
     of_conda = {path: (name, record) for path, record, name in conda_files(tree)}
     distributions = Distributions.of(tree)
     for path in lost:
@@ -76,12 +76,12 @@ def _records_of(tree: FileTree, lost: Collection[str]) -> Iterator[tuple[str, st
 
 
 def _with_version(metadata: str) -> str:
-    """Return what a folder of metadata is about, as `pillow 12.0.0`."""
+    """Return the package of a metadata folder with its version, such as `pillow 12.0.0`."""
     return Path(metadata).stem.replace("-", " ", 1)
 
 
 def identity_bytes(identity: OriginalIdentity) -> bytes:
-    """Return the file by which programs of the slim environment look at the original."""
+    """Return the file with which programs of the slim environment check the original."""
     root, text = identity.location, bytearray()
     begin = _HEADER.size + _PLACE.size * len(identity.places)
 
@@ -96,7 +96,7 @@ def identity_bytes(identity: OriginalIdentity) -> bytes:
         for each in identity.places
     ]
     if begin + len(text) > _HEAD_BYTES:
-        return b""  # paths of thousands of bytes
+        return b""  # paths are too long
     packages = [
         _PACKAGE.pack(
             each.file, each.size_bytes, *divmod(each.modified_ns, _NS),
@@ -112,15 +112,16 @@ def identity_bytes(identity: OriginalIdentity) -> bytes:
 
 
 def check_original(record: Path) -> None:
-    """Raise UserError with what `problem_of_original` returns, if it does."""
+    """Raise UserError with the problem from `problem_of_original`, if any."""
     if (problem := problem_of_original(record)) is not None:
         raise UserError(problem)
 
 
 def problem_of_original(record: Path) -> str | None:
-    """Return in words that the original of a slim environment is gone or another, or None.
+    """Return why the original of a slim environment is missing or changed, in words, or None.
 
-    `record` is the environment's environment.json. What needs no original has no such problem.
+    `record` is the environment's environment.json. An environment that needs no original has no
+    problem.
     """
     identity = BuiltEnvironment.read(record).original if record.is_file() else None
     if identity is None:
@@ -150,7 +151,7 @@ def _is_unchanged(root: Path, expected: FileIdentity) -> bool:
 
 
 def _is_same(root: Path, expected: PackageRecord) -> bool:
-    """Whether its record is as it was, which has the digests of its files."""
+    """Whether the package's record, which has the digests of its files, is unchanged."""
     try:
         status = (root / expected.path).stat()
         now = (status.st_ino, status.st_size, status.st_mtime_ns)

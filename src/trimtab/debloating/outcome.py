@@ -1,4 +1,4 @@
-"""What became of a target's libraries, as the tables and documents of the stage say it."""
+"""Convert the results for a target's libraries to the stage's tables and documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from trimtab.records.values import escaped
 
 @dataclass(frozen=True)
 class SlimLibrary:
-    """A library that was rewritten to `path`, with the sizes of both files."""
+    """A library and its slim version at `path`, with the sizes of both files."""
 
     profiled: ProfiledLibrary
     located: Located
@@ -32,7 +32,7 @@ class SlimLibrary:
 
 
 def used_code(slim: Sequence[SlimLibrary]) -> UsedCodeByLibrary:
-    """Return the functions, by ELF address, and kernels that were used of each traced library."""
+    """Return the used functions, by ELF address, and the used kernels of each traced library."""
     used = {}
     for library in slim:
         if library.profiled.loaded and not library.profiled.why_not:
@@ -44,7 +44,7 @@ def used_code(slim: Sequence[SlimLibrary]) -> UsedCodeByLibrary:
 
 
 def modules_made_at_run_time(gpu: GpuScope, slim: Sequence[SlimLibrary]) -> list[RunTimeModule]:
-    """Return the used modules that are in no library: compiled or linked while the program ran."""
+    """Return the used modules that are in no library: compiled or linked at run time."""
     if gpu.use is None:
         return []
     decisions = [library.located.gpu.decisions for library in slim]
@@ -57,13 +57,13 @@ def modules_made_at_run_time(gpu: GpuScope, slim: Sequence[SlimLibrary]) -> list
 
 
 def gpus_of(gpu: GpuScope, usages: Sequence[Usage]) -> list[UsedGpu]:
-    """Return the GPUs that GPU code is kept for, with the names of those traced on."""
+    """Return the GPUs that code is kept for, with the names of the traced ones."""
     names = {traced.architecture: traced.name for usage in usages for traced in usage.gpus}
     return [UsedGpu(names.get(architecture, ""), architecture) for architecture in gpu.gpus]
 
 
 def rows_of(slim: Sequence[SlimLibrary], target: str, hardware: str) -> list[dict[str, Any]]:
-    """Return a row of LIBRARIES for each library that was loaded."""
+    """Return a row of LIBRARIES for each loaded library."""
     loaded = (library for library in slim if library.profiled.loaded)
     return [{"target": target, "hardware": hardware, **_row(library)} for library in loaded]
 
@@ -71,9 +71,9 @@ def rows_of(slim: Sequence[SlimLibrary], target: str, hardware: str) -> list[dic
 def unloaded_of(
     disk_bytes: Mapping[str, int], slim: Sequence[SlimLibrary], goes: Callable[[str], bool]
 ) -> dict[str, UnloadedLibrary]:
-    """Return what the manifest says of libraries that no run loaded, of `disk_bytes` by name.
+    """Return the manifest's entries for libraries that no run loaded; `disk_bytes` is by name.
 
-    `goes` says which of them leave as files.
+    `goes` says which are removed as files.
     """
     after = {library.profiled.name: library.after.disk_bytes for library in slim}
     return {
@@ -83,7 +83,7 @@ def unloaded_of(
 
 
 def files_of(slim: Sequence[SlimLibrary]) -> dict[str, DebloatedFile]:
-    """Return what the manifest says of each library's file, by the library's name."""
+    """Return the manifest's entries for the files of libraries, by name."""
     return {
         library.profiled.name: DebloatedFile(
             sha256_before=library.before.sha256,
@@ -128,7 +128,7 @@ def _row(slim: SlimLibrary) -> dict[str, Any]:
 
 
 def saturation_of_workloads(usages: Sequence[Usage]) -> list[Saturation]:
-    """Return how saturated the union of several workloads is; of one alone there is nothing."""
+    """Return the saturation of the union of several workloads; empty for a single one."""
     if len(usages) < 2:
         return []
     functions = [

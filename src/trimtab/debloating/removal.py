@@ -1,4 +1,4 @@
-"""Which files of an environment go: those outside the closure of what the traced runs used."""
+"""The files of an environment that are removed: all outside the closure of the used files."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,18 +29,18 @@ from trimtab.records.values import escaped, unescaped
 
 _ORDER = list(KeepReason)
 _TYPES = {FileType.FILE: "file", FileType.FOLDER: "folder", FileType.LINK: "link"}  # else: other
-REPLACED = "byte code is in its place"  # why a source goes that was used
+REPLACED = "byte code is in its place"  # why a used source is removed
 _MOST_BYTES = 1 << 24  # of a stage.json
-# Where programs and libraries are looked for: folders between colons.
+# Search paths for programs and libraries: folders separated by colons.
 _SEARCHED = ("PATH", "LD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True)
 class Removal:
-    """What stays and what goes of the tree of an environment.
+    """The kept and removed paths of the tree of an environment.
 
-    `executed` are its programs that ran. With `started_by_init` some of them make system calls that
-    the library which brings files back does not hear: it takes the program that starts all others.
+    `executed` are its programs that ran. With `started_by_init` the file fallback library does not
+    intercept all their system calls: trimtab-init has to start all programs.
     """
 
     tree: FileTree
@@ -59,12 +59,12 @@ class Removal:
         *,
         compiles: bool = False,
     ) -> Self:
-        """Return what stays so that all of `usages`, of `workloads`, run as they did.
+        """Return what must stay so that all of `usages`, of `workloads`, run as before.
 
-        `also` are further paths, as programs see them, that stay, and so do those that `options`
-        name. With `compiles` the one Python that ran, if there is one, makes byte code of modules
-        that have none. Raises UserError where a usage is of no run, or does not list all files, and
-        for a pattern of paths that nothing matches.
+        `also` are further paths that stay, as programs see them, as do those that `options` name.
+        With `compiles`, if exactly one Python ran, it compiles modules without byte code. Raises
+        UserError if a usage has no run or does not list all files, and for a pattern without a
+        match.
         """
         for usage in usages:
             if not usage.command:
@@ -102,15 +102,15 @@ class Removal:
 
     @cached_property
     def selection(self) -> FileSelection:
-        """Its regular files, each with its package, kind and size."""
+        """The regular files, each with its package, kind and size."""
         return selection(self.tree, self.kept)
 
     def goes(self, name: str) -> bool:
-        """Return whether the path `name` of the environment goes; what is not there does not."""
+        """Return whether the path `name` is removed; false if it does not exist."""
         return f"/{name}" in self.tree.nodes and f"/{name}" not in self.kept
 
     def totals(self) -> RemovedFiles:
-        """Return the numbers and bytes of the files that stay and go, each once."""
+        """Return the numbers and bytes of the kept and removed files, each counted once."""
         chosen = self.selection
         return RemovedFiles(
             kept_files=chosen.kept_files,
@@ -120,7 +120,7 @@ class Removal:
         )
 
     def rows(self, target: str, hardware: str) -> list[dict[str, Any]]:
-        """Return a row of FILES for each path but the top, by path."""
+        """Return a row of FILES for each path but the top, sorted by path."""
         chosen = self.selection
         files = {file.path: file for file in (*chosen.kept, *chosen.removed)}
         groups = groups_of(files.values(), self.executed)
@@ -143,9 +143,9 @@ class Removal:
 
 
 def packages_that_stay(debloated: Path) -> set[str]:
-    """Return the packages, as `dpkg:libc6`, of which a file stays by files.parquet there.
+    """Return the packages, such as `dpkg:libc6`, that keep a file by files.parquet there.
 
-    Or the byte code of a module.
+    The byte code of a module counts too.
     """
     table = read_table(debloated / "files.parquet", FILES)
     is_there = table["kept"] | (table["reason"] == REPLACED)
@@ -154,21 +154,21 @@ def packages_that_stay(debloated: Path) -> set[str]:
 
 
 def options_of(debloated: Path) -> Debloat:
-    """Return the options that stage.json in the folder `debloated` has."""
+    """Return the options in stage.json in the folder `debloated`."""
     path = debloated / "stage.json"
     return load(read_limited(path, _MOST_BYTES), DebloatStage, str(path)).debloat
 
 
 def removed_paths(debloated: Path) -> set[str]:
-    """Return what goes by files.parquet in the folder `debloated`: paths in the environment."""
+    """Return the removed paths of files.parquet in the folder `debloated`."""
     table = read_table(debloated / "files.parquet", FILES)
     return set(map(unescaped, table["path"][~table["kept"]]))
 
 
 def replaced_paths(debloated: Path) -> set[str]:
-    """Return the sources that go by files.parquet there as byte code is in their place.
+    """Return the removed sources of files.parquet there that byte code replaces.
 
-    They are paths in the environment, and looked at in each run.
+    They are paths in the environment; each run looks them up.
     """
     if not (debloated / "files.parquet").exists():
         return set()
@@ -188,6 +188,6 @@ def _of_file(file: CountedFile | None) -> dict[str, Any]:
 
 
 def _searched(workloads: Sequence[Workload]) -> dict[str, str]:
-    """Return where any of the workloads looks for programs and libraries, as it was told."""
+    """Return the search paths that the workloads set for programs and libraries."""
     given = {name: [workload.env.get(name, "") for workload in workloads] for name in _SEARCHED}
     return {name: ":".join(filter(None, places)) for name, places in given.items() if any(places)}

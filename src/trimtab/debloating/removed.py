@@ -1,4 +1,4 @@
-"""What of a library leaves its file, in the terms of a program that misses it: addresses.
+"""The removed pages of a library, by address, for the program that misses them.
 
 The rows are those of `native/fallback/sidecar.h`.
 """
@@ -17,7 +17,7 @@ from trimtab.binaries.rewriting.layout import chosen_holes, pages_of
 from trimtab.binaries.rewriting.spans import GPU_REMOVED, REMOVED_CODE, SpanReason, Spans
 from trimtab.records.library_spans import GpuCodeSpans, LibrarySpans
 
-# What lies on removed pages, as sidecar.h numbers it; data is neither.
+# The kinds of removed pages in sidecar.h; data has 0.
 _CODE, _GPU_CODE = 1, 2
 _HOLE = np.dtype([("address", "<u4"), ("size", "<u4")])
 _PIECE = np.dtype([("address", "<u4"), ("size", "<u4"), ("offset", "<u4")])
@@ -27,12 +27,12 @@ _KERNEL = np.dtype([("address", "<u4"), ("size", "<u4"), ("original", "<u4"), ("
 
 @dataclass(frozen=True, eq=False)
 class RemovedPages:
-    """The pages that left a library, and what belongs there: structured arrays, by address.
+    """The removed pages of a library and their content: structured arrays, by address.
 
-    `holes` are runs of whole pages (size + 1 of code, + 2 of GPU code), `pieces` say which bytes of
-    the original belong in them, `functions` those that lie there in part at least with the file
-    offset of their names, `kernels` GPU code with its original address and the place of a kernel's
-    name in `text`.
+    `holes` are runs of whole pages (size + 1 of code, + 2 of GPU code), `pieces` the bytes of the
+    original that belong in them. `functions` are the functions with a byte in a hole, with the file
+    offsets of their names. `kernels` is GPU code with its original address and the place of a
+    kernel's name in `text`.
     """
 
     holes: NDArray[np.void]
@@ -43,11 +43,11 @@ class RemovedPages:
 
     @property
     def gpu_code(self) -> bool:
-        """Whether any GPU code is among them."""
+        """Whether any page holds GPU code."""
         return bool(np.any(self.holes["size"] & _GPU_CODE))
 
     def source_bytes(self, size_bytes: int, unit_bytes: int) -> NDArray[np.bool_]:
-        """Return which units of a file of `size_bytes` the pieces and names are read from."""
+        """Return which units of a file of `size_bytes` hold the pieces and the names."""
         wanted = np.zeros(-(-size_bytes // unit_bytes), bool)
         for start, length in zip(
             self.pieces["offset"].tolist(), self.pieces["size"].tolist(), strict=True
@@ -62,7 +62,7 @@ class RemovedPages:
 
 
 def removed_pages(elf: Elf, spans: Spans, document: LibrarySpans) -> RemovedPages:
-    """Return what left the library `elf` by its spans and by what became of its GPU code."""
+    """Return the removed pages of the library `elf`, by its spans and its GPU code."""
     low, high = _removed_runs(elf, spans, document.minimum_hole_bytes)
     zeros = _reads_as_zeros(spans, low, high)
     low, high, kind = _of_one_kind(elf, spans, low[~zeros], high[~zeros])
@@ -86,7 +86,7 @@ def removed_pages(elf: Elf, spans: Spans, document: LibrarySpans) -> RemovedPage
 def _removed_runs(
     elf: Elf, spans: Spans, minimum_hole_bytes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return start and end of the runs of pages that left, or hold code that was overwritten."""
+    """Return start and end of the runs of pages that were removed or hold overwritten code."""
     first, count = chosen_holes(elf, spans, minimum_hole_bytes)
     code = spans.reason == SpanReason.UNUSED
     first = np.concatenate((first, spans.start[code] // PAGE_BYTES))
@@ -99,7 +99,7 @@ def _removed_runs(
 
 
 class _Text:
-    """Names, each ended by a zero; the first byte is the empty one."""
+    """Names with a terminating zero; the first is empty."""
 
     def __init__(self) -> None:
         self.text = b"\0"
@@ -115,7 +115,7 @@ class _Text:
 def _reads_as_zeros(
     spans: Spans, low: NDArray[np.int64], high: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return which holes lie in the data of a library that is not started."""
+    """Return which holes lie in the data of a library that is not initialized."""
     zeros = spans.reason == SpanReason.START_UP_DATA
     first = np.searchsorted(spans.end[zeros], low, "right")
     starts = np.append(spans.start[zeros], spans.size_bytes)
@@ -126,10 +126,9 @@ def _reads_as_zeros(
 def _of_one_kind(
     elf: Elf, spans: Spans, low: NDArray[np.int64], high: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the runs of pages [low, high), cut where other things begin, and of what each is.
+    """Return the runs of pages [low, high), cut where the kind changes, and the kind of each.
 
-    A page is of code, of GPU code, or of both, if it holds any, else of data. A run is of one
-    segment.
+    A page has the kind code, GPU code, or both; data has neither. A run lies in one segment.
     """
     kinds = np.zeros(-(-spans.size_bytes // PAGE_BYTES), np.int64)
     for reasons, kind in ((REMOVED_CODE, _CODE), (GPU_REMOVED, _GPU_CODE)):
@@ -146,7 +145,7 @@ def _of_one_kind(
 
 
 def _moves(gpu: GpuCodeSpans | None) -> list[tuple[int, int, int]]:
-    """Return where elements of GPU code moved within their regions: [offset, end, source]."""
+    """Return the elements of GPU code that moved in their regions: [offset, end, source]."""
     if gpu is None:
         return []
     length = {start: end - start for start, end, _ in gpu.elements}
@@ -156,9 +155,9 @@ def _moves(gpu: GpuCodeSpans | None) -> list[tuple[int, int, int]]:
 def _pieces(
     low: NDArray[np.int64], high: NDArray[np.int64], moves: list[tuple[int, int, int]]
 ) -> list[tuple[int, int, int]]:
-    """Return [offset, length, offset in the original) of what belongs into each hole.
+    """Return [offset, length, offset in the original) of the content of each hole.
 
-    It is what was there, but where an element of GPU code moved to.
+    It is the original's content, except where an element of GPU code moved to.
     """
     rows = []
     ends = np.array([end for _, end, _ in moves], np.int64)
@@ -179,7 +178,7 @@ def _pieces(
 
 
 def _functions(elf: Elf, low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.void]:
-    """Return the functions of which any byte lies in one of the intervals [low, high)."""
+    """Return the functions with a byte in one of the intervals [low, high)."""
     functions = read_functions(elf)
     address = functions.start.astype(np.int64)
     start = elf.offsets_of(address)

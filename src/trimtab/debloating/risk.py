@@ -1,10 +1,10 @@
-"""What is left to miss: how probable it is that the next run asks for something removed.
+"""The risk of a miss: how probable it is that the next run asks for something removed.
 
-A run is the unit: what one run asks for comes in clumps, so that counting functions would count one
+The unit is a run: the misses of a run come in clumps, so counting functions would count one
 surprise a thousand times. Good and Turing estimate the probability of something new by the share of
-observations that were seen once. Of the traced runs it cannot be said what was seen once, as a slim
-run no longer tells that it uses what they used; but what was seen once is as likely to have been
-seen in any of the runs, so that the share among the slim runs is that among all of them.
+observations that were seen once. For traced runs this share is unknown, as slim runs do not report
+what the traced runs also used. But pieces seen once are equally likely in any run, so the share
+among the slim runs equals the share among all runs.
 """
 
 import math
@@ -18,9 +18,9 @@ _CONFIDENCE = 0.95
 
 
 class RunHistory:
-    """The runs in a target's slim environments, from the first that was built; after `settling`.
+    """The runs in a target's slim environments, from the first build on, after `settling`.
 
-    `pieces` are the removed ones that any of them asked for, numbered in that order.
+    `pieces` are the removed pieces that runs asked for, numbered in order of the first miss.
     """
 
     def __init__(self, settling: Settling | None = None) -> None:
@@ -32,7 +32,7 @@ class RunHistory:
             self._number_of(piece)
 
     def add(self, workload: str, condition: str, calls: Sequence[RemovedCall]) -> set[int]:
-        """Add a run in the environment as it was built last, and return the numbers of `calls`."""
+        """Add a run in the last build, and return the numbers of `calls`."""
         misses = {self._number_of(call) for call in calls}
         self.runs.append(SlimRun(workload, condition, self.builds - 1, sorted(misses)))
         return misses
@@ -44,7 +44,7 @@ class RunHistory:
         return number
 
     def risk_of(self, workload: str) -> Risk:
-        """Return the risk of `workload` in the environment as it was built last."""
+        """Return the risk of `workload` in the last build."""
         asked_by = Counter(miss for run in self.runs for miss in run.misses)
         own = [run for run in self.runs if run.workload == workload]
         alone = sum(any(asked_by[miss] == 1 for miss in run.misses) for run in own)
@@ -60,9 +60,9 @@ class RunHistory:
         )
 
     def _as_delivered(self) -> list[SlimRun]:
-        """Return the runs in the last build, and those just before it that asked for nothing new.
+        """Return the runs in the last build, and the runs just before it without new misses.
 
-        The last build keeps what these asked for, so that in it they would have missed nothing.
+        The last build keeps all that these asked for, so they would have missed nothing in it.
         """
         seen: set[int] = set()
         first = 0
@@ -74,15 +74,15 @@ class RunHistory:
 
 
 def upper_bound(hits: int, trials: int) -> float:
-    """Return the probability of a hit at which 5 % of such series still have no more than `hits`.
+    """Return the probability of a hit at which 5 % of such series have at most `hits`.
 
-    The exact one-sided bound for a binomial proportion (Clopper and Pearson 1934); without a hit
-    it is 1 - 0.05^(1/trials), and 1 without a trial.
+    The exact one-sided bound for a binomial proportion (Clopper and Pearson 1934): 1 -
+    0.05^(1/trials) without a hit, and 1 without a trial.
     """
     if hits == trials:
         return 1.0
     low, high = hits / trials, 1.0
-    while (middle := (low + high) / 2) not in (low, high):  # until no number is between them
+    while (middle := (low + high) / 2) not in (low, high):  # until the two are neighbouring floats
         if _at_most(hits, trials, middle) > 1 - _CONFIDENCE:
             low = middle
         else:
@@ -91,7 +91,7 @@ def upper_bound(hits: int, trials: int) -> float:
 
 
 def _at_most(hits: int, trials: int, probability: float) -> float:
-    """Return how probable no more than `hits` are in `trials`; 0 < probability < 1."""
+    """Return the probability of at most `hits` in `trials`; 0 < probability < 1."""
     hit, miss = math.log(probability), math.log1p(-probability)
     return math.fsum(
         math.exp(_log_choices(trials, count) + count * hit + (trials - count) * miss)

@@ -1,8 +1,8 @@
-"""Settling: a slim environment is run and built again until it has what chance may ask of it.
+"""Settling: run a slim environment and rebuild it until runs miss nothing more.
 
-Which code a run takes may hang on chance and on its surroundings: a random number, the address of
-an object, the number of CPUs. In a slim environment whose fallback puts back what is missing, a run
-that takes another way than the traced ones goes on, and tells what it missed.
+Which functions run can vary between runs: by a random number, the address of an object, the number
+of CPUs. In a slim environment whose fallback restores missing code, such a run goes on and reports
+its misses.
 """
 
 import shutil
@@ -20,16 +20,16 @@ from trimtab.profiling.self_checking import find_self_checking
 from trimtab.progress import runs_to_do
 from trimtab.records.misses.settling import Settling
 
-OnTurn = Callable[[int, int, int], None]  # turns in a row without a miss; pieces missed; builds
+OnTurn = Callable[[int, int, int], None]  # consecutive turns without a miss; missed pieces; builds
 
 
-ORIGINAL = Source(Fallback.ORIGINAL)  # the original environment is here
+ORIGINAL = Source(Fallback.ORIGINAL)  # the original environment is on this machine
 
 
 def debloat_and_settle(stage: DebloatStage, usages: Sequence[Path], destination: Path) -> None:
-    """Write into `destination` what Debloating does, and settling.json.
+    """Write the output of Debloating and settling.json into `destination`.
 
-    The environment that it is settled in is made there, and removed.
+    The environment for settling is built there, and removed at the end.
     """
     environment = destination / ".settling"
     settles = not why_not_settled(stage)
@@ -51,20 +51,20 @@ def settle(
     on_turn: OnTurn = lambda clean, missed, builds: None,
     earlier: Settling | None = None,
 ) -> Settling:
-    """Run every workload in the slim `environment`, and make that again with what is missed.
+    """Run every workload in the slim `environment`, and rebuild it with what it missed.
 
-    The environment has been built with a fallback; `earlier` are runs in it as it is. It is settled
-    after as many runs in a row as the stage says that asked for nothing new. A run in an older
-    build counts: the next build keeps all that such a run asked for. The last run of them is in the
-    last build. Writes settling.json. Raises TrimtabError where a workload ends in another way than
-    in the original environment.
+    The environment has a fallback; `earlier` has runs in it as it is. It is settled after the
+    stage's number of consecutive runs without a new miss. Runs in older builds count, as the next
+    build keeps all that they asked for; the last of them is in the last build. Writes
+    settling.json. Raises TrimtabError if a workload ends otherwise than in the original
+    environment.
     """
     stage, history = debloating.stage, RunHistory(earlier)
     folder, why_not = debloating.destination / "settling", why_not_settled(stage)
     slim = SlimRuns(debloating.target, environment, folder, history)
     needed, last_build = stage.settle.clean_runs, history.builds + stage.settle.rebuilds
     clean = turns = 0
-    kept = known = (len(history.pieces), 0)  # pieces and files: in the last build, in all
+    kept = known = (len(history.pieces), 0)  # pieces and files: in the last build, and in all
     left: list[str] = []
 
     def build() -> None:
@@ -115,9 +115,9 @@ def settle(
 
 
 def _self_checking(debloating: Debloating, environment: Path, slim: SlimRuns) -> list[str]:
-    """Return the libraries without whose slimming the workloads end well, or none.
+    """Return the libraries that must stay original for the workloads to end well, or none.
 
-    The environment has originals in the place of some libraries then.
+    Then the environment has the originals of some libraries.
     """
 
     def ends_well(alone: Sequence[str]) -> bool:
@@ -131,14 +131,14 @@ def _self_checking(debloating: Debloating, environment: Path, slim: SlimRuns) ->
 
 
 def _put(source: Path, place: Path) -> None:
-    """Have a copy of `source` at `place`, which may be one file with others."""
+    """Copy `source` to `place`, which may be a hard link that must not change."""
     beside = place.with_name(f".{place.name}.trimtab")
     shutil.copy2(source, beside)
     beside.replace(place)
 
 
 def why_not_settled(stage: DebloatStage) -> str:
-    """Return why there is nothing to settle, or nothing to settle it with, or ""."""
+    """Return why settling is not possible or not asked for, or ""."""
     if stage.debloat.mode == Mode.PUNCH:
         return "mode punch has no fallback, so that what is missed cannot be put back"
     return "" if stage.settle.clean_runs else "no run was asked for"

@@ -1,4 +1,4 @@
-"""Runs in a slim environment that puts back what they miss, and what that was."""
+"""Runs in a slim environment that restores missing pieces, and their misses."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,11 +24,11 @@ from trimtab.untrusted import remove_existing
 
 
 def restoring(program: Program, record: Path, behaviour: Behaviour = Behaviour.RESTORE) -> Program:
-    """Return a slim environment's `program`, what it misses put back and written to `record`.
+    """Return `program` in a slim environment that restores misses and writes them to `record`.
 
-    With another `behaviour` that is done which that says.
+    Another `behaviour` replaces the restoring.
 
-    That is in a folder of its own, as a program of another user may write there.
+    `record` has a folder of its own, as a program of another user may write there.
     """
     record.parent.mkdir(parents=True, exist_ok=True)
     program = program.with_access_to(record.parent)
@@ -37,33 +37,33 @@ def restoring(program: Program, record: Path, behaviour: Behaviour = Behaviour.R
 
 
 class SlimRunEndError(TrimtabError):
-    """A slim run ended in another way than the original's, and in time."""
+    """A slim run ended otherwise than the original, without a timeout."""
 
 
 class SlimRuns:
-    """Runs of workloads in the slim environment of a target, each turn under another condition.
+    """Runs of workloads in a target's slim environment, each turn under another condition.
 
-    They are added to `history`; `missed_files` are the removed files that any asked for. Logs,
+    They are added to `history`; `missed_files` are the removed files that runs asked for. Logs,
     records and caches are in `folder` until `remove`.
     """
 
     def __init__(self, target: Target, slim: Path, folder: Path, history: RunHistory) -> None:
         self.target, self.slim, self.folder, self.history = target, slim, folder, history
-        self.remove()  # of an earlier time
-        # The machine as it is first.
+        self.remove()  # of an earlier run
+        # First the machine unchanged.
         self._conditions: Iterator[int] = chain((0,), count(1 + len(history.runs)))
         self.missed_files: set[str] = set()
         self._good_ends: set[tuple[str, int]] = set()
 
     def remove(self) -> None:
-        """Remove what the runs left."""
+        """Remove the files of the runs."""
         remove_tree(self.folder)
 
     def turn(self, workloads: Sequence[Workload]) -> set[int]:
-        """Run each of `workloads` once and return the numbers of what was missed.
+        """Run each of `workloads` once and return the numbers of the missed pieces.
 
-        Raises TrimtabError where one ends in another way than in the original environment, and
-        UserError where it fails there too on the machine as it is.
+        Raises TrimtabError if one ends otherwise than in the original environment, and UserError if
+        it fails there too on the unchanged machine.
         """
         number = next(self._conditions)
         asked: set[int] = set()
@@ -74,7 +74,7 @@ class SlimRuns:
         return asked
 
     def ends_well(self, workloads: Sequence[Workload]) -> bool:
-        """Return whether each of `workloads` ends as in the original, on the machine as it is."""
+        """Return whether each of `workloads` ends as in the original, on the unchanged machine."""
         try:
             for workload in workloads:
                 self._run(workload, 0)

@@ -1,4 +1,4 @@
-"""The slim libraries of a target, and those anew of which more is to be kept."""
+"""Write the slim libraries of a target, and rewrite those that have to keep more."""
 
 import os
 import stat
@@ -25,20 +25,20 @@ from trimtab.debloating.span_document import document_of
 from trimtab.files import naming
 from trimtab.records.library_spans import spans_file
 
-OnProgress = Callable[[str, int, int], None]  # the library that is done, how many are, of how many
+OnProgress = Callable[[str, int, int], None]  # finished library, number finished, total
 
-# The work is reading and writing; numpy and zstd release the interpreter's lock. Each worker
+# The work is reading and writing, and numpy and zstd release the interpreter's lock. Each worker
 # holds a few chunks of a library.
 _WORKERS = min(8, len(os.sched_getaffinity(0)))
-# Half of what a process may have by default; the other half is for the program and for what comes
-# back. All libraries that PyTorch for CUDA 13 loads have 12,000 holes together.
+# Half of a process's default limit; the program and restored pages need the rest. All libraries
+# that PyTorch for CUDA 13 loads have 12,000 holes together.
 _MOST_HOLES = 65_530 // 4  # each costs two mappings
 
 
 def locate_in(library: ProfiledLibrary, options: Debloat, gpu: GpuScope, spans: Path) -> Located:
-    """Return what of a library is kept and removed, and write it to the folder `spans`.
+    """Locate the kept and removed spans of a library, and write them to the folder `spans`.
 
-    Raises UserError where its file is not the one that was profiled.
+    Raises UserError if the file is not the profiled one.
     """
     check_unchanged(library)
     located = locate_used(library, options, gpu)
@@ -55,9 +55,9 @@ def locate_in(library: ProfiledLibrary, options: Debloat, gpu: GpuScope, spans: 
 
 
 class Slimming:
-    """Rewrites libraries into the folder `slim`, and what is kept of each into `spans`.
+    """Rewrites libraries into the folder `slim`, and writes the spans of each into `spans`.
 
-    `locate_s` and `rewrite_s` are wall time, shared out as the threads spent it.
+    `locate_s` and `rewrite_s` are wall time, divided in proportion to the threads' times.
     """
 
     def __init__(self, options: Debloat, gpu: GpuScope, slim: Path, spans: Path) -> None:
@@ -68,16 +68,16 @@ class Slimming:
     def rewrite(
         self, libraries: Sequence[ProfiledLibrary], on_progress: OnProgress
     ) -> list[SlimLibrary]:
-        """Return the slim libraries by name; those whose used code is as it was are not made anew.
+        """Return the slim libraries by name; only those whose used code changed are rewritten.
 
-        Each file is read once more, for its sizes. Where those that a program loads would have more
-        holes together than a process can bear, all are made again with larger ones only.
+        Each file is read once more, for its sizes. If the loaded libraries have more holes than a
+        process can map, all are rewritten with larger holes only.
         """
         begun_s = time.perf_counter()
         changed = [library for library in libraries if not self._is_done(library)]
         locating_s = rewriting_s = 0.0
         with ThreadPoolExecutor(_WORKERS) as pool:
-            # The largest first, so that none is left alone at the end.
+            # The largest first, so no worker ends with a large one alone.
             largest_first = sorted(changed, key=lambda library: -library.size_bytes)
             for done, (slim, locate_s, rewrite_s) in enumerate(
                 pool.map(self._rewrite, largest_first), 1
@@ -111,7 +111,7 @@ class Slimming:
     def _rewrite(self, library: ProfiledLibrary) -> tuple[SlimLibrary, float, float]:
         try:
             return self._write(library)
-        except WrittenWronglyError as error:  # it costs that library alone, and is told
+        except WrittenWronglyError as error:  # only this library stays whole; it is reported
             return self._write(replace(library, written_wrongly=str(error)))
 
     def _write(self, library: ProfiledLibrary) -> tuple[SlimLibrary, float, float]:
@@ -132,7 +132,7 @@ class Slimming:
             if self.options.mode == Mode.COMPACT and located.spans.removed_bytes:
                 permissions = path.stat().st_mode
                 path.chmod(permissions | stat.S_IWUSR)  # the original may be read-only
-                unmap_headers(path)  # before anything is linked to the file
+                unmap_headers(path)  # before the file gets hard links
                 if self.options.fallback != Fallback.NONE:
                     to_root = os.path.relpath(FALLBACK_LIBRARY, Path(library.name).parent)
                     if add_dt_auxiliary(path, located.elf, f"$ORIGIN/{to_root}"):

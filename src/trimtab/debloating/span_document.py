@@ -1,4 +1,4 @@
-"""The spans of a library as the document that is kept of them, and back."""
+"""Convert the spans of a library to their document, and back."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,10 +23,10 @@ def document_of(
     started: bool = True,
     gpu: LocatedGpuCode | None = None,
 ) -> LibrarySpans:
-    """Return what is kept and removed of the library at `path`, `name` in its environment.
+    """Return the document of the spans of the library at `path`, `name` in its environment.
 
-    Its file has the SHA-256 `sha256`. Pages leave in runs of at least `minimum_hole_bytes`; `gpu`
-    is what became of its GPU code.
+    Its file has the SHA-256 `sha256`. Pages are removed in runs of at least `minimum_hole_bytes`;
+    `gpu` is the result for its GPU code.
     """
     return LibrarySpans(
         library=str(path),
@@ -61,7 +61,7 @@ def _gpu_code(decisions: Decisions, gpu: LocatedGpuCode) -> GpuCodeSpans:
 
 
 def spans_about(name: str, path: Path) -> LibrarySpans:
-    """Return the document in `path`; raises as reading does, and where it is not about `name`."""
+    """Return the document in `path`; raises as reading does, and if it is not about `name`."""
     document = LibrarySpans.read(path)
     if document.name != name:
         raise TrimtabError(
@@ -72,7 +72,7 @@ def spans_about(name: str, path: Path) -> LibrarySpans:
 
 
 def spans_of(document: LibrarySpans) -> Spans:
-    """Return the spans that `document` holds; raises TrimtabError for another version's reasons."""
+    """Return the spans in `document`; raises TrimtabError for reasons of another version."""
     if document.reasons != _in_words(SpanReason):
         raise TrimtabError(
             f"spans of {document.library}: other reasons than this trimtab's; run the stage"

@@ -1,10 +1,10 @@
-"""A store of original libraries and files, from which slim environments fetch what was missed.
+"""A store of original libraries and files, from which slim environments fetch missing pieces.
 
-ROOT/{2 digits}/{32 digits}-{object}, the digits being the first ones of the original's SHA-256. An
-object holds 64 chunks of 16 KiB, each an LZ4 block, and where they begin in it
-(`native/fallback/store.h`). An original is stored once, however many environments were slimmed from
-it; any file server can serve the folder. Objects have no folders of their own: making one costs a
-file system several times what a file does, and most originals are one object.
+ROOT/{2 digits}/{32 digits}-{object}, where the digits begin the original's SHA-256. An object holds
+64 chunks of 16 KiB, each an LZ4 block, and their offsets (`native/fallback/store.h`). An original
+is stored once for all environments slimmed from it; any file server can serve the folder. Originals
+have no folder each: most are one object, and a new folder costs a file system several times as much
+as a new file.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ _MAGIC = b"TRIMTABO"
 
 @dataclass(frozen=True)
 class LibraryDigests:
-    """The SHA-256 of a library, and the first 16 bytes of that of each of its chunks."""
+    """The SHA-256 of a library, and the first 16 bytes of the SHA-256 of each of its chunks."""
 
     sha256: bytes
     chunks: list[bytes]
@@ -38,7 +38,7 @@ class LibraryDigests:
 
 
 def digests_of(path: Path) -> LibraryDigests:
-    """Return the digests of the library at `path`, which is read once."""
+    """Return the digests of the library at `path`; the file is read once."""
     whole, chunks, size_bytes = hashlib.sha256(), [], 0
     for data in _objects(path):
         whole.update(data)
@@ -51,13 +51,13 @@ def digests_of(path: Path) -> LibraryDigests:
 
 
 def whole_digest_of(path: Path) -> LibraryDigests:
-    """Return the digests of the file at `path` without those of chunks, which is read once."""
+    """Return the digests of the file at `path` without chunk digests; the file is read once."""
     size_bytes = path.stat().st_size
     return LibraryDigests(bytes.fromhex(sha256_of(path)), [], size_bytes)
 
 
 def add_to_store(root: Path, library: Path, digests: LibraryDigests) -> None:
-    """Store a library below the folder `root`; an object that is there already stays."""
+    """Store a library below the folder `root`; existing objects stay."""
     folder = root / _folder_of(digests)
     numbers = range(-(-digests.size_bytes // _OBJECT_BYTES))
     missing = [each for each in numbers if not (folder / _name_of(digests, each)).exists()]
@@ -77,9 +77,9 @@ def pack_into(
     wanted: NDArray[np.bool_],
     mode: int = 0o644,
 ) -> None:
-    """Store the chunks `wanted` (bool, one a chunk) of a library below `top`, where none is yet.
+    """Store the chunks `wanted` (bool, one a chunk) of a library below `top`.
 
-    `mode` is that of the new files.
+    The new files get `mode`.
     """
     starts = range(0, len(wanted), _OBJECT_CHUNKS)
     chosen = [wanted[start : start + _OBJECT_CHUNKS] for start in starts]
@@ -94,9 +94,9 @@ def pack_into(
 def _for_each_object(
     library: Path, numbers: Sequence[int], write: Callable[[int, bytes], None]
 ) -> None:
-    """Have all processors write objects of a library; most files are one, and not worth a thread.
+    """Write objects of a library on all processors; a single object, as most have, needs no thread.
 
-    No more of the library is read, and no more of it is in memory at once.
+    Only these objects are read, and only the current ones are in memory.
     """
     with open_regular(library) as file:
 

@@ -51,8 +51,8 @@ def evaluate(inputs: EvaluationInputs, destination: Path) -> Path:
 
     Every section that applies to the experiment writes its tables to `tables/{name}.csv` and its
     figures to `figures/{name}.svg`. Then come `metrics.json`, `outcome.json` and, last, the report.
-    A verification that failed is reported, not raised. Raises UserError and TrimtabError as
-    inputs.load does, before anything is written.
+    A failed verification is reported, not raised. Raises UserError and TrimtabError as inputs.load
+    does, before anything is written.
     """
     measurements = load(inputs)
     made = [kind(measurements) for kind in find_sections()]
@@ -74,7 +74,7 @@ def evaluate(inputs: EvaluationInputs, destination: Path) -> Path:
 
 
 def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return nested mappings as one: what several of them hold under one key is merged too."""
+    """Return nested mappings merged into one, recursively."""
     whole: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():

@@ -1,4 +1,4 @@
-"""Which policies drive queues of real jobs that have the machine to themselves, one at a time."""
+"""Policies that can drive queues of real jobs, one job at a time on the whole machine."""
 
 import os
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ _MACHINE = "this_machine"
 
 
 def check_drives(policy: Policy, config: PolicyConfig, priorities: Mapping[str, int]) -> None:
-    """Check that `policy`, which `config` describes, can drive real jobs; `priorities` by class.
+    """Check that `policy`, built from `config`, can drive real jobs; `priorities` by class.
 
-    Raises UserError for a policy that is no queue by priority, such as `priority` and `dias` are,
-    for preemptive resume, and for a class that is not there.
+    Raises UserError for a policy that is no priority queue (unlike `priority` and `dias`), for
+    preemptive resume, and for an unknown class.
     """
     if policy.discipline() is None:
         raise UserError(
@@ -37,7 +37,7 @@ def check_drives(policy: Policy, config: PolicyConfig, priorities: Mapping[str, 
 
 
 def machine_facts(priorities: Mapping[str, int]) -> PolicyInputs:
-    """Return what a policy for this machine is made from: its size, and the classes of jobs."""
+    """Return the inputs of a policy for this machine: its size, and the classes of jobs."""
     cores, memory_bytes = os.cpu_count() or 1, psutil.virtual_memory().total
     levels = (Level(speed=1.0, active_w=1.0),)
     cluster = Cluster((NodeType(_MACHINE, 1000 * cores, memory_bytes, 0.0, levels),), (1,))

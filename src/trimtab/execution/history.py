@@ -1,8 +1,7 @@
-"""What became of jobs that ran for real: the tables of jobs and allocations, made from the
-allocations alone.
+"""The tables of jobs and allocations of real runs, derived from the allocations alone.
 
-The real queues (`dispatch.py`, `slurm/`) note one allocation a job and place; everything else that
-the tables say of a job follows from its allocations.
+The real queues (`dispatch.py`, `slurm/`) record one allocation for each job and place; a job's
+other columns follow from its allocations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,9 +18,7 @@ from trimtab.records.tables import ALLOCATIONS, SCHEDULED
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """A job's allocation on a node at one frequency; the fields are the columns of
-    `tables.ALLOCATIONS`.
-    """
+    """A job's allocation on a node at one frequency; fields as in `tables.ALLOCATIONS`."""
 
     job: int
     node: int
@@ -34,17 +31,17 @@ class Allocation:
 
     @property
     def duration_s(self) -> float:
-        """How long it lasted."""
+        """Its duration."""
         return self.end_s - self.start_s
 
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """What a real queue did.
+    """The result of a real queue.
 
-    `jobs` and `allocations` have the columns of `tables.SCHEDULED` and `tables.ALLOCATIONS`; a job
-    whose command failed is among them, and its code in `exit_codes`, by job (negative: the signal).
-    `sprinter` says how jobs were sped up, `energy` where the joules come from, each in words.
+    `jobs` and `allocations` have the columns of `tables.SCHEDULED` and `tables.ALLOCATIONS`. They
+    include failed jobs, whose codes are in `exit_codes`, by job (negative: the signal). `sprinter`
+    describes how jobs were sped up, `energy` the source of the joules.
     """
 
     jobs: pd.DataFrame
@@ -55,9 +52,7 @@ class JobOutcome:
 
 
 def allocations_table(allocations: Sequence[Allocation]) -> pd.DataFrame:
-    """Return the allocations as a table with the columns of `tables.ALLOCATIONS`, in the order
-    given.
-    """
+    """Return the allocations as a table of `tables.ALLOCATIONS`, in the order given."""
     return pd.DataFrame(
         [asdict(allocation) for allocation in allocations], columns=ALLOCATIONS.names
     )
@@ -71,14 +66,14 @@ def jobs_table(
     resumes: bool = False,
     energy_j: Mapping[int, float] | None = None,
 ) -> pd.DataFrame:
-    """Return one row a job with the columns of `tables.SCHEDULED`, in the order of finishing.
+    """Return one row per job with the columns of `tables.SCHEDULED`, in the order of finishing.
 
     `trace` needs job, job_class, priority and arrival_s; `allocations` are in the order in which
-    they ended. Time at `sprint_level` counts as sprinting. An eviction wastes what the job did
-    since its start or its last eviction, unless it `resumes`; a migration wastes nothing. A job
-    without an entry in `energy_j` has NaN joules.
+    they ended. Time at `sprint_level` counts as sprinting. An eviction wastes the work since the
+    job's start or last eviction, unless it `resumes`; a migration wastes nothing. A job without an
+    entry in `energy_j` has NaN joules.
 
-    Raises TrimtabError when a job has no allocations or its last one is no end.
+    Raises TrimtabError when a job has no allocations, or the last one did not finish or fail.
     """
     of_job = attrgetter("job")
     by_job = {job: list(group) for job, group in groupby(sorted(allocations, key=of_job), of_job)}

@@ -1,7 +1,7 @@
 """A queue of real jobs, one at a time, by priority (Rocha's thesis, sections 4.2.2 and 4.4.1).
 
-What commands on this machine and programs on Spark have in common; how a job is started, evicted
-and waited for is theirs.
+Shared by commands on this machine and programs on Spark, which start, evict and await jobs in their
+own ways.
 """
 
 import time
@@ -23,7 +23,7 @@ Event = Callable[[float, str, int], None]
 class QueuedJob:
     """A job that joins the queue `arrival_s` after its start; higher priorities go first.
 
-    `command` is what it runs; empty on Spark, where each class has its program.
+    `command` is empty on Spark, where each class has its program.
     """
 
     job: int
@@ -34,9 +34,9 @@ class QueuedJob:
 
 
 class Buffers:
-    """Jobs that are to come, and a first-come-first-served buffer for each priority of the others.
+    """Future jobs, and a first-come-first-served buffer of waiting jobs for each priority.
 
-    True as long as any job is to come or waits.
+    True while any job is in the future or waits.
     """
 
     def __init__(self, jobs: Iterable[QueuedJob]) -> None:
@@ -48,16 +48,16 @@ class Buffers:
 
     @property
     def next_arrival_s(self) -> float:
-        """When the next job comes; infinite if none does."""
+        """The arrival of the next job; infinite if there is none."""
         return self._coming[0].arrival_s if self._coming else inf
 
     @property
     def highest(self) -> int | None:
-        """The highest priority that waits; None: no job does."""
+        """The highest waiting priority; None if no job waits."""
         return max((priority for priority, jobs in self._waiting.items() if jobs), default=None)
 
     def admit(self, now_s: float) -> list[QueuedJob]:
-        """Let those wait that have come by now, and return them."""
+        """Move the jobs that have arrived by now to their buffers, and return them."""
         admitted = []
         while self.next_arrival_s <= now_s:
             job = self._coming.popleft()
@@ -66,42 +66,41 @@ class Buffers:
         return admitted
 
     def take(self, priority: int) -> QueuedJob:
-        """Return the first that waits of this priority; it waits no longer."""
+        """Remove and return the first waiting job of this priority."""
         return self._waiting[priority].popleft()
 
     def put_back(self, job: QueuedJob) -> None:
-        """Let a job that was taken wait again, as the first of its priority."""
+        """Put a taken job back, as the first of its priority."""
         self._waiting[job.priority].appendleft(job)
 
 
 class SprintTimer:
-    """When the job that runs is sprinted, and for how long (thesis, section 4.4.1).
+    """Decides when the running job sprints, and for how long (thesis, section 4.4.1).
 
-    A timer runs for each job that is dispatched. When it fires, the job is sped up until it ends or
-    the budget is used up; the budget is replenished all the time, up to its full size. A job that
-    the budget left goes on without sprinting to its end. All times are seconds on one clock that
-    never goes back.
+    A timer runs for each dispatched job. When it fires, the job sprints until it ends or the budget
+    is used up. The budget is replenished continuously, up to its full size. A job that has used it
+    up ends without sprinting. All times are seconds on one monotonic clock.
     """
 
     def __init__(self, budget: SprintBudget) -> None:
         self.budget = budget
         self.sprinting = False
-        self.deadline_s = inf  # when `fire` is to be called
+        self.deadline_s = inf  # when to call `fire`
 
     def start(self, now_s: float, timeout_s: float | None) -> None:
-        """Take a job that starts now; None: it is never sprinted."""
+        """Set the timer of a job that starts now; without a timeout it never sprints."""
         self._account(now_s)
         self.deadline_s = inf if timeout_s is None else now_s + timeout_s
 
     def fire(self, now_s: float) -> None:
-        """Begin the sprint, or end it, whichever `deadline_s` was for."""
+        """Begin or end the sprint, at `deadline_s`."""
         self._account(now_s)
         self.sprinting = not self.sprinting and self.budget.left_s > 0
         self.budget.foresee_empty(now_s, int(self.sprinting))
         self.deadline_s = self.budget.empty_s if self.sprinting else inf
 
     def stop(self, now_s: float) -> None:
-        """Let go of the job: it has ended or was evicted."""
+        """Forget the job: it has ended or was evicted."""
         self._account(now_s)
         self.sprinting, self.deadline_s = False, inf
 
@@ -111,7 +110,7 @@ class SprintTimer:
 
 @dataclass(slots=True)
 class QueueRunningJob:
-    """The job that runs, and the allocation that has not ended yet; `level` is 1 in a sprint."""
+    """The running job and its open allocation; `level` is 1 in a sprint."""
 
     job: QueuedJob
     allocation_start_s: float
@@ -122,14 +121,14 @@ RunningT = TypeVar("RunningT", bound=QueueRunningJob)
 
 
 class JobQueue(Generic[RunningT]):
-    """The buffers, the job that runs, its sprints and allocations, on node 0.
+    """The buffers, the running job, its sprints and allocations, on node 0.
 
-    `policy` is a queue by priority (`dispatch_policy.check_drives`): an arrival of higher priority
-    evicts if it `evicts`; drop ratios, timeouts and budget are its own. A command reads its ratio
-    in TRIMTAB_DROP_RATIO, and does what it can.
+    `policy` is a priority queue (`dispatch_policy.check_drives`). If it `evicts`, an arrival of
+    higher priority evicts the running job. It gives drop ratios, timeouts and the budget. A command
+    finds its drop ratio in TRIMTAB_DROP_RATIO.
 
-    Times are seconds since it was made, on the monotonic clock. `on_event` is called with the
-    time, what happened, and the job.
+    Times are seconds since creation, on the monotonic clock. `on_event` is called with the time,
+    the event, and the job.
     """
 
     def __init__(
@@ -155,14 +154,14 @@ class JobQueue(Generic[RunningT]):
         self._timer.start(running.allocation_start_s, timeout_s)
 
     def _free(self) -> None:
-        """Let go of the job: it has ended or was evicted."""
+        """Forget the job: it has ended or was evicted."""
         if self._timer.sprinting:
             self._sprinter.rest()
         self._timer.stop(self._now_s())
         self._running = None
 
     def _turn_sprint(self) -> None:
-        """Begin or end the sprint of the job that runs, if it is time."""
+        """Begin or end the running job's sprint, if it is time."""
         now_s, running = self._now_s(), self._running
         if running is None or self._timer.deadline_s > now_s:
             return

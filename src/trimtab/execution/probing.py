@@ -1,7 +1,7 @@
-"""Probing this host for HEATS: what known tasks take on it (Rocha's thesis, section 3.3.1).
+"""Probing this host for HEATS: the cost of known tasks on it (Rocha's thesis, section 3.3.1).
 
-Each task runs for real at every number of cores and, where cpufreq lets this user set them, under
-both governors; what it took becomes the `probes` of a hardware YAML.
+Each task runs for real at every number of cores and, where cpufreq allows this user, under both
+governors. The costs become the `probes` of a hardware YAML.
 """
 
 import itertools
@@ -28,7 +28,7 @@ from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.run import measure_run
 
 _GIB = 1 << 30
-# Runs what follows on given processors alone: its first argument lists them.
+# Runs a command on the processors that the first argument lists.
 _PINNED = (
     "import os, sys; os.sched_setaffinity(0, map(int, sys.argv[1].split(','))); "
     "os.execvp(sys.argv[2], sys.argv[2:])"
@@ -38,9 +38,9 @@ _THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 @dataclass(frozen=True)
 class ProbingTask:
-    """A command that is run with each amount of work.
+    """A command, run with each amount of work.
 
-    In its words `{cores}` stands for the number of cores that it may use, `{work}` for the amount.
+    In its words, `{cores}` stands for the number of its cores, `{work}` for the amount.
     """
 
     name: str
@@ -52,7 +52,7 @@ class ProbingTask:
 def _own(name: str, works: tuple[int, ...]) -> ProbingTask:
     module = f"trimtab.workloads.probes.{name}"
     options = ("--iterations", "{work}", "--workers", "{cores}")
-    no_gpu = {"CUDA_VISIBLE_DEVICES": ""}  # else the boards' idle power would be charged to it
+    no_gpu = {"CUDA_VISIBLE_DEVICES": ""}  # else it would be charged the boards' idle power
     return ProbingTask(name, (sys.executable, "-m", module, *options), works, no_gpu)
 
 
@@ -75,10 +75,10 @@ def probe(
 ) -> dict[str, Any]:
     """Probe this host and write the hardware YAML `output`, which has to be called `{name}.yaml`.
 
-    `tasks` are some of `NAMES`, `commands` are the user's own by their names. `models`, if given,
-    times models, for the key of that name. `hardware` is the power model of this host. Returns the
-    document. Raises UserError before anything runs for an unknown task and for a file that is there
-    already, unless `overwrite`.
+    `tasks` are some of `NAMES`, `commands` are the user's own, by name. `models`, if given, times
+    models for the key of that name. `hardware` is the power model of this host. Returns the
+    document. Before anything runs, raises UserError for an unknown task and, unless `overwrite`,
+    for an existing file.
     """
     check_output(name, output, overwrite=overwrite)
     unknown = [task for task in tasks if task not in NAMES]
@@ -91,7 +91,7 @@ def probe(
         document["rooflines"] = rooflines.rooflines(sorted(os.sched_getaffinity(0)))
     if models is not None:
         document["models"] = models()
-    check_output(name, output, overwrite=overwrite)  # it took a while: somebody may have written it
+    check_output(name, output, overwrite=overwrite)  # it may have been written meanwhile
     text = yaml.safe_dump(document, sort_keys=False, width=98, allow_unicode=True)
     with atomic_write(output) as temporary:
         temporary.write_text(f"# Probed on this host by `trimtab advanced probe`.\n{text}")
@@ -106,11 +106,11 @@ def probe_host(
     governors: Governors | None = None,
     timeout_s: float = 3600.0,
 ) -> dict[str, Any]:
-    """Return what a hardware YAML says of this host, from running every task on it.
+    """Run every task and return the hardware YAML's content for this host.
 
-    The number of cores goes from 1 to all that this process may use. Energy is without the idle
-    power: of RAPL the part above it, else the power model's. Raises UserError when there are
-    more cores than `hardware` has, when the energy is unknown, and when a task fails.
+    Tasks run on 1 core up to all cores of this process. Energy excludes idle power: RAPL's excess
+    over it, else the power model's. Raises UserError when there are more cores than `hardware` has,
+    when the energy is unknown, and when a task fails.
     """
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) > hardware.cores:
@@ -195,7 +195,7 @@ def _active_j(run: MeasuredRun, hardware: HardwareModel, cores_usable: int) -> f
     if run.energy.energy_source == "modelled":
         idle_j = idle_share_j(hardware, wall_s=run.wall_s, cores_usable=cores_usable)
         return run.energy.energy_j - idle_j
-    return run.energy.energy_low_j  # measured: the active part alone
+    return run.energy.energy_low_j  # measured: only the active part
 
 
 def _document(
@@ -221,9 +221,9 @@ def _document(
 def _levels(
     hardware: HardwareModel, governors: Governors, probes: Sequence[dict[str, Any]]
 ) -> list[dict[str, float]]:
-    """Return both levels: speed and power above idle are the slower probes' over the faster ones'.
+    """Return both levels, with ratios of speed and power above idle, slow to fast.
 
-    The median over the pairs of probes that differ in their level alone.
+    These are medians over the pairs of probes that differ only in their level.
     """
     half = len(probes) // 2
     pairs = list(zip(probes[:half], probes[half:], strict=True))

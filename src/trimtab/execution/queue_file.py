@@ -7,8 +7,8 @@ The file names the classes of jobs and the jobs:
       - {class: indexing, at_s: 0, command: [python, index.py]}
       - {class: report, at_s: 2.5, command: [python, report.py]}
 
-Where every class has a `program` (FILE.py:FUNCTION, by the queue's folder), jobs have no command:
-they are that function, on Apache Spark.
+Where every class has a `program` (FILE.py:FUNCTION, relative to the queue's folder), jobs have no
+command: they run that function on Apache Spark.
 """
 
 import math
@@ -32,8 +32,8 @@ _KEYS = {"class", "at_s"}
 class QueueFile:
     """The jobs of a file, and the priority of each class.
 
-    `programs` are those of each class, FILE.py:FUNCTION by `folder`, for Spark; the jobs have
-    then empty commands. It is empty in a queue of commands.
+    `programs` has each class' program for Spark, FILE.py:FUNCTION relative to `folder`; the jobs'
+    commands are then empty. It is empty in a queue of commands.
     """
 
     jobs: tuple[QueuedJob, ...]
@@ -43,7 +43,7 @@ class QueueFile:
 
 
 def read_queue(path: Path) -> QueueFile:
-    """Return what the file at `path` says; UserError names the file, the job and the key."""
+    """Read the file at `path`; UserError names the file, the job and the key."""
     try:
         document = yaml_values(path, _MOST_BYTES, _MOST_NODES)
     except OSError as error:

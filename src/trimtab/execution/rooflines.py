@@ -1,4 +1,4 @@
-"""What this host reaches with each number of cores: the `rooflines` of its YAML, measured."""
+"""Measures this host's performance by number of cores: the `rooflines` of its YAML."""
 
 import json
 import os
@@ -14,7 +14,7 @@ _THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def rooflines(cpus: Sequence[int], timeout_s: float = 600.0) -> list[dict[str, float]]:
-    """Return `cores`, `gflop_per_s`, `gb_per_s` and `call_us` for one of `cpus`, two, and so on.
+    """Return `cores`, `gflop_per_s`, `gb_per_s` and `call_us` for 1, 2, ... of `cpus`.
 
     Raises UserError when the kernels fail or take longer than `timeout_s`.
     """
@@ -27,7 +27,7 @@ def _with(cpus: Sequence[int], timeout_s: float) -> dict[str, float]:
     environment = {**os.environ, **dict.fromkeys(_THREAD_COUNTS, count), "CUDA_VISIBLE_DEVICES": ""}
     before = os.sched_getaffinity(0)
     try:
-        os.sched_setaffinity(0, cpus)  # which the kernels inherit
+        os.sched_setaffinity(0, cpus)  # the kernels inherit it
         run = subprocess.run(
             command, env=environment, timeout=timeout_s, capture_output=True, text=True
         )

@@ -1,1 +1,1 @@
-"""How code grows: the lines of a code base by the year in which they came."""
+"""The growth of code: the lines of a code base by the year of their addition."""

@@ -1,4 +1,4 @@
-"""The commits of a branch that are looked at: one an interval, and the last one of each year."""
+"""The sampled commits of a branch: the last of each interval and year."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ DAY_S = 86_400
 
 @dataclass(frozen=True)
 class Sample:
-    """A commit, and when it came: never before those that it stands on, whatever its clock said."""
+    """A commit and its time, which is never before its ancestors' times."""
 
     commit: str
     at_s: int
@@ -49,10 +49,10 @@ def tip_of(repository: pygit2.Repository, revision: str) -> str:
 
 
 def samples_of(repository: pygit2.Repository, tip: str, interval_days: int) -> list[Sample]:
-    """Return the last commits of each interval and year on the way to `tip`, in order.
+    """Return the last commits of each interval and year up to `tip`, in order.
 
-    The way is that of first parents: what a branch brought came when it was merged. Raises
-    UserError where the history was cut off.
+    It follows first parents: a branch's lines count from its merge. Raises UserError for a shallow
+    history.
     """
     samples: list[Sample] = []
     for sample in _first_parents(repository, tip):
@@ -67,7 +67,7 @@ def _period(sample: Sample, interval_days: int) -> tuple[int, int]:
 
 
 def _first_parents(repository: pygit2.Repository, tip: str) -> Iterator[Sample]:
-    """Yield the commits from the first to `tip`."""
+    """Yield the first parents' commits, from the first to `tip`."""
     if repository.is_shallow:
         raise UserError(
             f"{repository.path}: has a part of its history only; complete it: git fetch --unshallow"

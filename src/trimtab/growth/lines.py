@@ -1,4 +1,4 @@
-"""The year of each line of a tree, carried from one commit to the next by their difference."""
+"""The year of each line of a tree, updated from commit to commit by their diff."""
 
 import re
 from collections import Counter
@@ -12,8 +12,8 @@ from pygit2.enums import DeltaStatus, DiffFind, DiffOption, FileMode
 
 Years = np.ndarray[tuple[int], np.dtype[np.uint16]]
 _FILES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
-_SIMILAR_PCT = 50  # from which a file that went and one that came are one with a new name
-_MOST_RENAMES = 1000  # for which all pairs are compared; else only those with equal contents
+_SIMILAR_PCT = 50  # from which a removed and an added file are a rename
+_MOST_RENAMES = 1000  # up to which all pairs are compared; beyond, only equal contents
 
 
 @dataclass
@@ -27,7 +27,7 @@ class LineYears:
         self._counted = re.compile("|".join(map(translate, self.patterns)))
 
     def counts(self) -> Counter[int]:
-        """Return how many lines there are of each year."""
+        """Return the number of lines of each year."""
         total: Counter[int] = Counter()
         for years in self.by_file.values():
             found, counts = np.unique(years, return_counts=True)
@@ -37,12 +37,12 @@ class LineYears:
     def follow(
         self, repository: pygit2.Repository, before: str | None, after: str, year: int
     ) -> None:
-        """Go on from the tree of the commit `before`, or from nothing, to that of `after`.
+        """Update from the tree of the commit `before`, or an empty one, to that of `after`.
 
-        Lines that are new there are of `year`.
+        New lines get `year`.
         """
         diff = _difference(repository, before, after)
-        # A name may go from one file to another, so all that go are taken before any comes.
+        # A name may pass from one file to another, so removals come before additions.
         changes = []
         for number, delta in enumerate(diff.deltas):
             old = self.by_file.pop(delta.old_file.path, None) if _had(delta) else None
@@ -82,7 +82,7 @@ def _lines_in(blob: pygit2.Blob) -> int:
 
 
 def _changed(old: Years, patch: pygit2.Patch, year: int) -> Years:
-    """Return the years of a file's lines; git counts lines from 1, and none as the line before."""
+    """Return the years of a file's lines; git counts from 1, an empty range from one before."""
     parts: list[Years] = []
     at = 0
     for hunk in patch.hunks:

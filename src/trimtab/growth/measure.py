@@ -1,8 +1,8 @@
 """The stage `growth`: the lines of a code base by year, at each of its samples.
 
-What git-of-theseus tells by `git blame` of every file at every sample (the first seed, section 3.2
-and figures 1.1, 4.1 and 4.2) is told here by the differences between samples, so that a line is
-looked at when it changes and not again.
+git-of-theseus computes this by `git blame` of every file at every sample (the first seed, section
+3.2 and figures 1.1, 4.1 and 4.2). Here the diffs between samples give it, so a line is read only
+when it changes.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from trimtab.growth.progress import Progress, Row
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import LINES_BY_YEAR
 
-OnProgress = Callable[[int, int], None]  # samples that are done, of how many
+OnProgress = Callable[[int, int], None]  # samples done, of how many
 
 
 def measure_growth(
@@ -28,10 +28,9 @@ def measure_growth(
 ) -> None:
     """Write `lines.parquet` to `destination`: rows of LINES_BY_YEAR for every sample until `tip`.
 
-    That is the commit which the revision of `wanted` named when the work was planned; by now it may
-    name a later one. `progress.npz` there has what a later call goes on from, where the repository
-    has grown; the result is that of a call that began anew. Raises UserError for what is no
-    repository, or none with its whole history, and for a tip that it has not.
+    `tip` is the commit that the revision of `wanted` named when the work was planned; it may name a
+    later one by now. A later call resumes from `progress.npz` there, with the same result as a new
+    call. Raises UserError for a missing repository, an incomplete history, and an unknown tip.
     """
     repository = open_repository(Path(wanted.location))
     *complete, last = samples_of(repository, tip_of(repository, tip), wanted.interval_days)
@@ -49,7 +48,7 @@ def measure_growth(
         count(sample)
         before = sample.commit
         on_progress(number, len(complete) + 1)
-    # The last one may be within an interval, and is none to go on from.
+    # The last sample may be within an interval, so it cannot be resumed from.
     Progress(progress.key, before or "", list(rows), lines.by_file).write(
         destination / "progress.npz"
     )

@@ -1,4 +1,4 @@
-"""What a count of lines goes on from: the year of each line at one of its samples."""
+"""The saved state of a count of lines: the year of each line at one of its samples."""
 
 import json
 import zipfile
@@ -22,7 +22,7 @@ _OF_ANOTHER = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 class Progress:
     """The lines of each file at the commit `commit`, and the rows of all samples until then.
 
-    `key` says what was counted; a count of something else begins anew, as one without `commit`.
+    `key` identifies the count; a count with another key, or without `commit`, starts from scratch.
     """
 
     key: str
@@ -32,7 +32,7 @@ class Progress:
 
     @classmethod
     def read(cls, path: Path, wanted: CodeBase) -> Self:
-        """Return what was written to `path` for the same code base; nothing where that is none."""
+        """Read the progress at `path` of the same code base; empty without one."""
         key = _key(wanted)
         try:
             with np.load(path, allow_pickle=False) as arrays:
@@ -63,7 +63,7 @@ class Progress:
             )
 
     def done_of(self, samples: Iterable[Sample]) -> int:
-        """Return how many of `samples` it has, the one of its commit included."""
+        """Return the number of `samples` done, its own commit included."""
         commits = [sample.commit for sample in samples]
         return commits.index(self.commit) + 1 if self.commit in commits else 0
 

@@ -1,1 +1,1 @@
-"""Container images as archives and folders: read, merged, extracted and written, by no engine."""
+"""Read, merge, extract and write container images, as archives and folders, without an engine."""

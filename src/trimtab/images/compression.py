@@ -1,7 +1,7 @@
 """The compressions of layers: none, gzip (RFC 1952) and zstd (RFC 8878).
 
-A compressed layer may be several gzip members or zstd frames behind one another. No more than a
-piece of what it holds is in memory.
+A compressed layer may be a sequence of gzip members or zstd frames. Only a piece of its content is
+in memory.
 """
 
 import zlib
@@ -14,17 +14,17 @@ from trimtab.images.parallel_gzip import ParallelGzip
 from trimtab.zstd import zstd
 
 PIECE_BYTES = 1 << 18
-_MOST_WINDOW_LOG = 27  # 128 MiB, as far as `zstd` goes without being told to
+_MOST_WINDOW_LOG = 27  # 128 MiB, the default limit of `zstd`
 _ZSTD_LEVEL = 9
-_ZSTD_WORKERS = 4  # how many does not change what is written, but that there are some
+_ZSTD_WORKERS = 4  # any positive number gives the same output
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_ZSTD_SKIPPABLE_END = b"\x2a\x4d\x18"  # behind a byte from 0x50 to 0x5f
+_ZSTD_SKIPPABLE_END = b"\x2a\x4d\x18"  # after a byte from 0x50 to 0x5f
 _REFUSED = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x04\x22\x4d\x18": "lz4"}
 
 
 class Compression(StrEnum):
-    """How a layer is compressed."""
+    """The compression of a layer."""
 
     NONE = "none"
     GZIP = "gzip"
@@ -32,17 +32,17 @@ class Compression(StrEnum):
 
 
 class Compressor(Protocol):
-    """What the libraries' compressors have in common."""
+    """The common interface of the libraries' compressors."""
 
     def compress(self, data: bytes, /) -> bytes:
-        """Return what is ready when `data` was added."""
+        """Add `data` and return the output that is ready."""
 
     def flush(self) -> bytes:
-        """Return the rest."""
+        """Return the remaining output."""
 
 
 def compression_of(head: bytes) -> Compression:
-    """Return how bytes are compressed that begin with `head`, of at least six bytes if they can.
+    """Return the compression of bytes that begin with `head`, at least six bytes if possible.
 
     Raises DamagedError for compressions that layers do not have.
     """
@@ -59,9 +59,9 @@ def compression_of(head: bytes) -> Compression:
 
 
 def decompressed(chunks: Iterable[bytes], compression: Compression) -> Iterator[bytes]:
-    """Yield what compressed bytes hold, in pieces of at most PIECE_BYTES but where there is none.
+    """Yield decompressed content, in pieces of at most PIECE_BYTES, except uncompressed.
 
-    Raises DamagedError where they are damaged or cut off.
+    Raises DamagedError for damaged or truncated input.
     """
     if compression is Compression.GZIP:
         return _gunzipped(chunks)
@@ -71,7 +71,7 @@ def decompressed(chunks: Iterable[bytes], compression: Compression) -> Iterator[
 
 
 def compressor(compression: Compression) -> Compressor:
-    """Return what compresses a layer; the same bytes give the same, whenever and wherever."""
+    """Return a compressor for a layer; its output depends only on its input."""
     if compression is Compression.GZIP:
         return ParallelGzip()
     if compression is Compression.ZSTD:
@@ -96,7 +96,7 @@ class _Plain:
 
 def _gunzipped(chunks: Iterable[bytes]) -> Iterator[bytes]:
     decoder = zlib.decompressobj(_GZIP_WINDOW)
-    between = True  # two members
+    between = True  # between two members
     try:
         for chunk in chunks:
             while chunk:
@@ -114,7 +114,7 @@ def _gunzipped(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _unzstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
     decoder = _zstd_decoder()
-    between = True  # two frames
+    between = True  # between two frames
     try:
         for chunk in chunks:
             while chunk or not (between or decoder.needs_input):

@@ -1,4 +1,4 @@
-"""The contents of files of a view, each layer that has some read once more."""
+"""Read the contents of files of a view; each layer with some of them is read once more."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,11 +11,11 @@ from trimtab.images.tar.stream import CHUNK_BYTES
 
 
 def contents_of(image: Image, nodes: Iterable[Inode]) -> Iterator[tuple[Inode, Iterator[bytes]]]:
-    """Yield files with the bytes that are stored of each, which have to be taken at once.
+    """Yield files with their stored bytes, which have to be consumed at once.
 
-    They come as they lie in the layers, those of local files last. Raises ImageError where the
-    image was changed since its view was made, TrimtabError where a local file was, and OSError
-    where either cannot be read.
+    They are in the order of the layers, local files last. Raises ImageError if the image was
+    changed since its view was made, TrimtabError if a local file was, and OSError if one is
+    unreadable.
     """
     by_layer: dict[int, list[Inode]] = {}
     local = []

@@ -1,4 +1,4 @@
-"""Digests by which images name what they are made of: `sha256:` and hexadecimal digits."""
+"""Digests in images: `sha256:` and hexadecimal digits."""
 
 import hashlib
 import re
@@ -11,7 +11,7 @@ _LONGEST_SHOWN = 150
 
 
 def check_digest(text: str) -> str:
-    """Return `text`. Raises DamagedError where it is no digest of a kind that we can compute."""
+    """Return `text`. Raises DamagedError unless it is a digest of a supported kind."""
     if not _DIGEST.fullmatch(text):
         raise DamagedError(
             f"{text[:_LONGEST_SHOWN]!r} is no digest; expected sha256: or sha512: and its digits"
@@ -20,19 +20,19 @@ def check_digest(text: str) -> str:
 
 
 def digest_of(data: bytes) -> str:
-    """Return the SHA-256 of `data` as images write it."""
+    """Return the SHA-256 of `data` in the notation of images."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def check_data(data: bytes, digest: str) -> bytes:
-    """Return `data`. Raises DamagedError unless `digest` is its."""
+    """Return `data`. Raises DamagedError unless it has this `digest`."""
     for _ in checked([data], digest):
         pass
     return data
 
 
 def checked(pieces: Iterable[bytes], digest: str) -> Iterator[bytes]:
-    """Yield `pieces`. Raises DamagedError behind the last one unless `digest` is theirs."""
+    """Yield `pieces`. Raises DamagedError after the last one unless they have this `digest`."""
     algorithm, _, expected = digest.partition(":")
     found = hashlib.new(algorithm)
     for piece in pieces:

@@ -1,7 +1,7 @@
-"""A container engine: Docker's, or Podman's service, which answers in the same way.
+"""A container engine: Docker's, or Podman's compatible service.
 
-It is the one at DOCKER_HOST, or where Docker's own programs find theirs. Nothing is ever pulled:
-an image that it does not have is an error.
+It is at DOCKER_HOST, or where Docker's own programs find it. Nothing is ever pulled: a missing
+image is an error.
 """
 
 import os
@@ -21,17 +21,17 @@ from trimtab.images.writing.reference import Reference
 
 _DEFAULT_ADDRESS = "unix:///var/run/docker.sock"
 _FIRST_ANSWER_S = 20.0
-_SILENCE_S = 900.0  # older engines write a whole image to a disk before they send the first byte
+_SILENCE_S = 900.0  # older engines write a whole image to disk before they send the first byte
 _MOST_OUTPUT_BYTES = 64 << 20
 
 
 class EngineError(UserError):
-    """What the engine was asked for failed; the message says what, and at which engine."""
+    """A request to the engine failed; the message has the request and the engine."""
 
 
 @dataclass(frozen=True)
 class EngineImage:
-    """An image as an engine has it; `size_bytes` is that of its layers, uncompressed."""
+    """An image in an engine; `size_bytes` is the size of its layers, uncompressed."""
 
     image_id: str
     names: tuple[str, ...]
@@ -40,7 +40,7 @@ class EngineImage:
 
 @dataclass(frozen=True)
 class ContainerLimits:
-    """What a container may take; where it is None the engine sets no limit."""
+    """The limits of a container; None for no limit."""
 
     timeout_s: float = 3600.0
     memory_bytes: int | None = None
@@ -50,7 +50,7 @@ class ContainerLimits:
 
 @dataclass(frozen=True)
 class ContainerResult:
-    """How a container ended, and what it wrote."""
+    """The end of a container, and its output."""
 
     exit_code: int
     output: bytes
@@ -58,8 +58,8 @@ class ContainerResult:
 
 
 class ContainerEngine:
-    """An engine that answered. Every method raises EngineError where it does not do what is asked,
-    or is gone half-way.
+    """A connected engine. Every method raises EngineError if a request fails or the connection
+    breaks.
     """
 
     def __init__(self, client: Any, address: str) -> None:
@@ -68,8 +68,8 @@ class ContainerEngine:
     @classmethod
     @contextmanager
     def connect(cls) -> Iterator[Self]:
-        """Yield the engine. Raises EngineError where there is none."""
-        import docker  # which takes its time, and most commands need none
+        """Yield the engine. Raises EngineError without one."""
+        import docker  # slow, and most commands do not need it
         from docker.errors import DockerException
         from requests.exceptions import RequestException
 
@@ -95,34 +95,34 @@ class ContainerEngine:
             return EngineImage(facts["Id"], tuple(facts["RepoTags"] or ()), int(facts["Size"]))
 
     def save(self, name: str, archive: Path) -> None:
-        """Write the image `name` into the file `archive`, whole or not at all.
+        """Write the image `name` into the file `archive`, atomically.
 
-        Raises OSError where that cannot be written.
+        Raises OSError if the file cannot be written.
         """
         failed = f"{name}: cannot be saved"
         identity = self.inspect(name).image_id
         if "@" not in name and not identity.rpartition(":")[2].startswith(name.rpartition(":")[2]):
-            name = str(Reference.parse(name))  # with a tag: without one engines save all of them
+            name = str(Reference.parse(name))  # with a tag: without one engines save all tags
         with atomic_write(archive) as temporary:
             with temporary.open("wb") as file, self._asked(failed, name):
                 for chunk in self._client.api.get_image(name):
                     file.write(chunk)
             try:
-                open_image(temporary)  # an engine that fails half-way may end as if it had not
+                open_image(temporary)  # an engine may report success for an incomplete archive
             except ImageError as error:
                 problem = str(error).removeprefix(f"{temporary}: ")
                 raise self._failed(f"{failed} whole", problem) from None
 
     def load(self, archive: Path) -> tuple[str, ...]:
-        """Have the engine take the images of the file `archive`; return their IDs.
+        """Load the images of the file `archive` into the engine; return their IDs.
 
-        Raises OSError where that cannot be read.
+        Raises OSError if the file is unreadable.
         """
         with open_regular(archive) as file, self._asked(f"{archive}: cannot be loaded"):
             return tuple(image.id for image in self._client.images.load(file))
 
     def remove(self, name: str) -> None:
-        """Take the name `name` from its image, and that away if it has no other."""
+        """Remove the name `name` from its image, and the image if it has no other name."""
         with self._asked(f"{name}: cannot be removed", name):
             self._client.images.remove(name)
 
@@ -135,11 +135,10 @@ class ContainerEngine:
         network: str = "none",
         folders: Mapping[Path, str] | None = None,
     ) -> ContainerResult:
-        """Run `command`, or what the image says, in a new container, and return how it ended.
+        """Run `command`, or the image's own, in a new container, and return its end.
 
-        `folders` of this machine are at these paths in it, and may be written to. The container is
-        killed and removed whatever happens. Raises EngineError where it runs for too long, or
-        writes more than 64 MiB.
+        `folders` of this machine are at these paths in it, writable. The container is always killed
+        and removed. Raises EngineError if it runs for too long, or writes more than 64 MiB.
         """
         mine = f"trimtab-{uuid.uuid4().hex}"
         limited = {
@@ -149,7 +148,7 @@ class ContainerEngine:
         }
         try:
             with self._asked(f"{name}: cannot be run", name):
-                # Not `run`, which pulls what is missing.
+                # Not `run`, which pulls a missing image.
                 container = self._client.containers.create(
                     name,
                     None if command is None else list(command),
@@ -187,7 +186,7 @@ class ContainerEngine:
 
     @contextmanager
     def _asked(self, failed: str, name: str | None = None) -> Iterator[None]:
-        """Have whatever goes wrong in the block say that `failed`; an OSError of ours stays."""
+        """Convert the block's errors to an EngineError that says `failed`; our OSErrors stay."""
         from docker.errors import APIError, DockerException, ImageNotFound
         from requests.exceptions import RequestException
         from urllib3.exceptions import HTTPError
@@ -208,12 +207,12 @@ class ContainerEngine:
             raise self._failed(failed, str(error)) from None
 
     def _failed(self, failed: str, problem: str) -> EngineError:
-        words = " ".join(problem.split())  # Podman tells what it tried line by line
+        words = " ".join(problem.split())  # Podman lists its attempts on separate lines
         return EngineError(f"{failed} by the engine at {self.address}: {words}")
 
 
 def _written(container: Any, name: str, to: str) -> bytes:
-    """Return what an ended container wrote to `stdout` or `stderr`."""
+    """Return the output of an ended container to `stdout` or `stderr`."""
     wanted = {"stdout": False, "stderr": False, to: True}
     output = bytearray()
     for chunk in container.logs(**wanted, stream=True, follow=False):
@@ -227,7 +226,7 @@ def _written(container: Any, name: str, to: str) -> bytes:
 
 
 def _innermost(error: BaseException) -> str:
-    """Return the words of the first error of a chain: those around it say where it passed."""
+    """Return the message of the first error of a chain; the others only add where it passed."""
     while inner := error.__cause__ or error.__context__:
         error = inner
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""What is wrong with an image."""
+"""Errors of images."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,19 +8,19 @@ from trimtab.errors import UserError
 
 
 class ImageError(UserError):
-    """An image cannot be read as it is; the message begins with its path."""
+    """An image is unusable; the message begins with its path."""
 
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(f"{path}: {problem}")
 
 
 class DamagedError(ValueError):
-    """Bytes are not what their format asks for; the message says what, and not in which file."""
+    """Bytes violate their format; the message says how, without the file."""
 
 
 @contextmanager
 def damage_of(path: Path, part: str) -> Iterator[None]:
-    """Have a DamagedError say which `part` of the image at `path` it is about, as an ImageError."""
+    """Convert a DamagedError to an ImageError about this `part` of the image at `path`."""
     try:
         yield
     except DamagedError as error:

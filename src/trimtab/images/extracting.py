@@ -1,4 +1,4 @@
-"""A view, or a part of it, as a folder on disk."""
+"""Extract a view, or a part of it, to a folder on disk."""
 
 import errno
 import os
@@ -25,9 +25,9 @@ _OTHERS_RIGHTS = stat.S_ISUID | stat.S_ISGID
 
 @dataclass
 class LeftOut:
-    """What the user may not have in a folder, by path; root may all of it on most systems.
+    """What the user may not create in a folder, by path; root may create all of it on most systems.
 
-    A file whose owner could not be given it belongs to the user, and has no setuid or setgid bit.
+    A file whose owner could not be set belongs to the user, without setuid and setgid bits.
     """
 
     owners: list[str] = field(default_factory=list)
@@ -36,11 +36,10 @@ class LeftOut:
 
 
 def extract(image: Image, view: View, folder: Path, kept: Iterable[str] | None = None) -> LeftOut:
-    """Make the new folder `folder` of the paths `kept` of `view`, or of all, and return the rest.
+    """Extract the paths `kept` of `view`, or all, to the new folder `folder`; return the rest.
 
-    It appears whole or not at all. Nothing is written outside it, whatever links say: they are
-    made when everything else is there. Raises UserError where there is something of its name,
-    and as `select` and `contents_of` do, and OSError as the system does.
+    The folder appears atomically. Nothing is written outside it: links are made last. Raises
+    UserError if its name exists, as `select` and `contents_of` do, and OSError as the system does.
     """
     if os.path.lexists(folder):
         raise UserError(f"{folder}: there is something of this name; choose a new folder")
@@ -57,7 +56,7 @@ def extract(image: Image, view: View, folder: Path, kept: Iterable[str] | None =
 
 
 class _Extracting:
-    """Writes into `top`, a new folder that nobody else may look into."""
+    """Writes into `top`, a new folder that no other user may read."""
 
     def __init__(self, top: Path) -> None:
         self.top = top
@@ -73,11 +72,11 @@ class _Extracting:
         for node, name in selection.others.items():
             self._make(name, node)
         for name, _, first in selection.hard_links:
-            if os.path.lexists(self._path(first)):  # a device that could not be made has no names
+            if os.path.lexists(self._path(first)):  # a device that was not made has no links
                 os.link(self._path(first), self._path(name), follow_symlinks=False)
             else:
                 self.left_out.devices.append(f"/{name}")
-        for name, folder in reversed(selection.folders.items()):  # what is in them changes times
+        for name, folder in reversed(selection.folders.items()):  # content changes times
             self._describe(name, folder, self._path(name))
         return self.left_out
 
@@ -89,7 +88,7 @@ class _Extracting:
             for piece in placed(file, node, pieces):
                 file.write(piece)
             if node.segments is None:
-                file.flush()  # what is written later would take times and attributes away
+                file.flush()  # later writes would reset times and attributes
             else:
                 file.truncate(node.size_bytes)
             self._describe(name, node, file.fileno())
@@ -111,9 +110,9 @@ class _Extracting:
         self._describe(name, node, path)
 
     def _describe(self, name: str, node: Inode, place: Path | int) -> None:
-        """Owner first, which takes rights and attributes away, then these, and the times last.
+        """Set the owner first, which resets rights and attributes, then these, and the times last.
 
-        `place` is the path of what was made, or its descriptor.
+        `place` is the path of the new entry, or its descriptor.
         """
         follow = node.kind is not FileType.LINK
         owned = self._own(name, node, place, follow)
@@ -145,12 +144,12 @@ class _Extracting:
         except OSError as error:
             if error.errno not in _MAY_NOT:
                 raise
-            if refused[-1:] != [f"/{name}"]:  # once for all attributes of a file
+            if refused[-1:] != [f"/{name}"]:  # one entry for all attributes of a file
                 refused.append(f"/{name}")
 
 
 def placed(file: IO[bytes], node: Inode, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield pieces, the file being where each belongs: those of a sparse one lie apart."""
+    """Yield pieces with the file positioned for each; a sparse file's pieces are apart."""
     if node.segments is None:
         yield from pieces
         return
@@ -162,5 +161,5 @@ def placed(file: IO[bytes], node: Inode, pieces: Iterator[bytes]) -> Iterator[by
             piece, rest = rest[:length], rest[length:]
             length -= len(piece)
             yield piece
-    for _ in pieces:  # has nothing, but says when there were too few
+    for _ in pieces:  # yields nothing, but raises if pieces are missing
         pass

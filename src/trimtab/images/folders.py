@@ -1,6 +1,6 @@
-"""A root file system in a folder, as an image of one layer.
+"""A root file system in a folder, as an image with one layer.
 
-What other file systems have mounted in it is passed over, and so are sockets, as in any archive.
+Mounts of other file systems are left out, and so are sockets, as in any archive.
 """
 
 import os
@@ -23,17 +23,17 @@ from trimtab.images.writing.image import write_image
 
 
 def is_root_folder(path: Path) -> bool:
-    """Return whether a path is a folder, and no image that was saved as one."""
+    """Return whether a path is a folder, other than an image saved as a folder."""
     documents = oci_layout.INDEX_NAME, docker_archive.MANIFEST
     return path.is_dir() and not any((path / name).is_file() for name in documents)
 
 
 @contextmanager
 def image_of_folder(folder: Path) -> Iterator[Image]:
-    """Yield an image of what is in `folder`; its layer lies in TMPDIR until the block ends.
+    """Yield an image of the folder's content; its layer is in TMPDIR until the block ends.
 
-    Raises OSError where a file cannot be read, or there is no room for its copy, and TrimtabError
-    where one is written to meanwhile.
+    Raises OSError if a file is unreadable or its copy does not fit, and TrimtabError if one is
+    written to meanwhile.
     """
     nothing = Image(folder, (), Config(Fields({}), ()), ())
     with tempfile.TemporaryDirectory(prefix="trimtab-") as place:
@@ -49,14 +49,14 @@ def image_of_folder(folder: Path) -> Iterator[Image]:
 
 
 def folder_view(top: Path) -> View:
-    """Return what is below `top`, whose contents stay where they are.
+    """Return a view of the content of `top`; file contents stay in place.
 
-    Raises OSError where a folder cannot be read.
+    Raises OSError for an unreadable folder.
     """
     root = _node(str(top), top.stat())
     assert isinstance(root, Folder)
     device = top.stat().st_dev
-    named: dict[int, Inode] = {}  # files of several names, by inode
+    named: dict[int, Inode] = {}  # files with several names, by inode
     waiting = [(root, str(top))]
     while waiting:
         folder, place = waiting.pop()
@@ -103,5 +103,5 @@ def _xattrs(path: str) -> tuple[tuple[str, bytes], ...]:
     try:
         names = sorted(os.listxattr(path, follow_symlinks=False))
         return tuple((name, os.getxattr(path, name, follow_symlinks=False)) for name in names)
-    except OSError:  # a file system that has none, or one that is not for all to read
+    except OSError:  # not supported by the file system, or not readable by all
         return ()

@@ -1,4 +1,4 @@
-"""Layers as they lie in an archive: their bytes, checked against their digests, and members."""
+"""Layers in an archive: their bytes, checked against their digests, and their members."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +14,9 @@ from trimtab.images.tar.stream import CHUNK_BYTES, ByteStream, FileStream
 
 
 def read_layer(image: Image, number: int, limit: ImageLimit) -> list[TarMember]:
-    """Return the members of a layer, all of which is read.
+    """Read a whole layer and return its members.
 
-    Raises ImageError where it is damaged or not what its digests say, or goes beyond `limit`.
+    Raises ImageError if it is damaged, has a wrong digest, or exceeds `limit`.
     """
     layer = image.layers[number]
     members = []
@@ -26,14 +26,14 @@ def read_layer(image: Image, number: int, limit: ImageLimit) -> list[TarMember]:
         for member in read_members(stream, number):
             limit.entry(_text_bytes(member))
             members.append(member)
-        for _ in pieces:  # what lies behind the end of the archive counts for its digest
+        for _ in pieces:  # bytes after the end of the archive are part of the digest
             pass
     return members
 
 
 @contextmanager
 def open_layer(image: Image, number: int) -> Iterator[ByteStream]:
-    """Open a layer that was read before, uncompressed, to take contents from it."""
+    """Open a layer that was read before, uncompressed, to read contents from it."""
     layer = image.layers[number]
     with damage_of(image.path, layer_name(image, number)):
         compression = compression_at(layer)
@@ -46,7 +46,7 @@ def open_layer(image: Image, number: int) -> Iterator[ByteStream]:
 
 
 def layer_name(image: Image, number: int) -> str:
-    """Return how errors name a layer."""
+    """Return the name of a layer in errors."""
     return f"layer {number + 1} of {len(image.layers)} ({image.layers[number].diff_id[:19]})"
 
 
@@ -59,7 +59,7 @@ def _checked_pieces(layer: Layer, limit: ImageLimit) -> Iterator[bytes]:
 
 
 def compression_at(layer: Layer) -> Compression:
-    """Return how a layer is compressed where it lies, by its first bytes."""
+    """Return the compression of a stored layer, from its first bytes."""
     with layer.region.open() as file:
         file.seek(layer.region.offset)
         return compression_of(file.read(min(CHUNK_BYTES, layer.region.size_bytes)))

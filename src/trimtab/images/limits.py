@@ -1,6 +1,6 @@
-"""How much of an image there may be: what comes from outside decides about no memory of ours.
+"""Limits for images: untrusted input must not use unlimited memory.
 
-Nor about our time: whatever takes some is counted, by all threads that read layers together.
+Nor unlimited time: work is counted over all threads that read layers.
 """
 
 import threading
@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator
 
 from trimtab.images.errors import DamagedError
 
-MOST_ENTRIES = 4_000_000  # with 1.3 million pictures of a data set an image is still one
+MOST_ENTRIES = 4_000_000  # allows an image with 1.3 million pictures of a data set
 MOST_TEXT_BYTES = 1 << 30  # of names, targets and attributes
 MOST_GROWTH = 100  # layers grow to 2 to 5 times their size
-ALWAYS_BYTES = 1 << 30  # that a small image may grow to: a file of zeros is nothing bad
+ALWAYS_BYTES = 1 << 30  # allowed for any image: a file of zeros is harmless
 
 
 class ImageLimit:
-    """What the layers of an image, `stored_bytes` as they lie there, may still have."""
+    """The remaining limits for the layers of an image with `stored_bytes`."""
 
     def __init__(self, stored_bytes: int) -> None:
         self._stored_bytes = stored_bytes
@@ -35,7 +35,7 @@ class ImageLimit:
                 )
 
     def bounded(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield uncompressed pieces. Raises DamagedError past what the image may grow to."""
+        """Yield uncompressed pieces. Raises DamagedError past the image's growth limit."""
         for piece in pieces:
             with self._lock:
                 self._growth_bytes -= len(piece)

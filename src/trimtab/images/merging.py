@@ -1,9 +1,9 @@
-"""Layers put on top of one another (OCI image specification, layer.md, "Applying Changesets").
+"""Merge layers (OCI image specification, layer.md, "Applying Changesets").
 
-What a layer takes away, it takes from the layers below it, wherever the whiteout stands in it: they
-come first. Then its entries are added in their order, the last one of a name counting. As in an
-overlay file system, a folder that a layer has entries in hides what is no folder below; a link
-that leads to a folder is followed only where it is of the same layer, as programs that unpack do.
+Whiteouts anywhere in a layer remove entries of lower layers: they are applied first. Then the
+layer's entries are added in their order; the last one of a name counts. As in an overlay file
+system, a folder with entries in a layer hides any other kind of entry below. A link to a folder is
+followed only within the same layer, as in programs that unpack.
 """
 
 import os
@@ -21,14 +21,14 @@ from trimtab.images.view import View
 
 WHITEOUT = ".wh."
 _META, _OPAQUE = ".wh..wh.", ".wh..wh..opq"
-_STEP_BYTES = 100  # that a step through links counts for: links may be long, and lead to others
+_STEP_BYTES = 100  # cost of a step through links: links may be long, and lead to others
 _WORKERS = min(4, len(os.sched_getaffinity(0)))
 
 
 def merged_view(image: Image) -> View:
     """Return the file system of `image`; each layer is read once, and its digests checked.
 
-    Raises ImageError where a layer is damaged, or has what no engine takes.
+    Raises ImageError for a damaged layer, or entries that engines refuse.
     """
     limit = ImageLimit(sum(layer.region.size_bytes for layer in image.layers))
     view = View()
@@ -47,14 +47,14 @@ def merged_view(image: Image) -> View:
 
 
 class _Applying:
-    """Puts one layer on top of those that `view` has."""
+    """Applies one layer to the lower layers in `view`."""
 
     def __init__(self, view: View, layer: int, limit: ImageLimit) -> None:
         self.view, self.layer, self.limit = view, layer, limit
-        self.aside: dict[str, Inode] = {}  # what AUFS keeps hard links to
+        self.aside: dict[str, Inode] = {}  # targets of AUFS's hard links
 
     def apply(self, members: list[TarMember]) -> None:
-        """Take away and add what the members say."""
+        """Apply the whiteouts and entries of the members."""
         entries, whiteouts = [], []
         for member in members:
             folder, _, name = member.name.rpartition("/")
@@ -69,7 +69,7 @@ class _Applying:
                 whiteouts.append((folder, _hidden(name)))
             else:
                 entries.append(member)
-        for folder, name in sorted(whiteouts):  # a folder before what is in it
+        for folder, name in sorted(whiteouts):  # a folder before its content
             children = self._lower_folder(folder).children
             if name:
                 children.pop(name, None)
@@ -79,7 +79,7 @@ class _Applying:
             self._add(member)
 
     def _lower_folder(self, path: str) -> Folder:
-        """Return the folder that a whiteout lies in; as for all entries it hides what is none."""
+        """Return the folder of a whiteout; like any entry it replaces other kinds of entries."""
         folder = self.view.root
         for name in path.split("/") if path else ():
             inner = folder.children.get(name)
@@ -118,7 +118,7 @@ class _Applying:
         return found.node
 
     def _folder(self, path: str) -> Folder:
-        """Return the folder that entries are put into; it is made where it is missing."""
+        """Return the folder for entries; a missing one is made."""
         folder = self.view.root
         names = path.split("/") if path else []
         for depth, name in enumerate(names, 1):

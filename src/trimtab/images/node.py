@@ -1,4 +1,4 @@
-"""What a name in an image's file system stands for."""
+"""Nodes of an image's file system."""
 
 import stat
 from dataclasses import dataclass, field
@@ -32,13 +32,13 @@ KINDS = {
 
 @dataclass(slots=True, eq=False)
 class Inode:
-    """An inode: all that there is to say of a file, link or device besides its names.
+    """An inode: all properties of a file, link or device except its names.
 
     `mode` has the permission bits, with setuid, setgid and sticky. `target` is a link's text,
-    `device` the major and minor number. The content of a file begins at `offset` of the
-    uncompressed `layer`, unless `local` names a file outside the image that holds it; of a sparse
-    file, `segments` are the offset and length of each run of bytes that is stored, the rest of its
-    `size_bytes` being zeros. `layer` is NO_LAYER for what no layer has an entry of.
+    `device` the major and minor number. A file's content begins at `offset` of the uncompressed
+    `layer`, unless `local` names a file outside the image that has it. For a sparse file,
+    `segments` are the offset and length of each stored run of bytes; the rest of its `size_bytes`
+    are zeros. `layer` is NO_LAYER if no layer has an entry for it.
     """
 
     kind: FileType
@@ -57,7 +57,7 @@ class Inode:
 
     @property
     def stored_bytes(self) -> int:
-        """How many bytes its layer has of it."""
+        """The number of bytes that its layer stores."""
         if self.segments is None:
             return self.size_bytes
         return sum(length for _, length in self.segments)
@@ -65,11 +65,11 @@ class Inode:
 
 @dataclass(slots=True, eq=False)
 class Folder(Inode):
-    """A folder, with what is in it by name."""
+    """A folder, with its entries by name."""
 
     children: dict[str, Inode] = field(default_factory=dict)
 
 
 def implied_folder() -> Folder:
-    """Return a folder that no layer has an entry of, as engines make it for what is in it."""
+    """Return a folder without an entry in any layer, with the attributes that engines give it."""
     return Folder(FileType.FOLDER, 0o755)

@@ -1,7 +1,7 @@
-"""gzip (RFC 1952) by all processors: one member, the same bytes however many these are.
+"""gzip (RFC 1952) on all processors: one member, with the same bytes for any number of them.
 
-Blocks of a fixed length are compressed by themselves, each with the end of the one before as its
-dictionary, and end at a whole byte, as pigz has it (Mark Adler, https://zlib.net/pigz/).
+Blocks of a fixed length are compressed separately. Each has the end of the previous one as its
+dictionary and ends at a whole byte, as in pigz (Mark Adler, https://zlib.net/pigz/).
 """
 
 import zlib
@@ -11,17 +11,17 @@ from os import sched_getaffinity
 
 _LEVEL = 6
 _BLOCK_BYTES = 1 << 20
-_DICTIONARY_BYTES = 1 << 15  # as far as deflate looks back
+_DICTIONARY_BYTES = 1 << 15  # deflate's window
 _HEADER = b"\x1f\x8b\x08\0\0\0\0\0\0\x03"  # no name, no time, Unix
 _WORKERS = len(sched_getaffinity(0))
 _MOST_WAITING = 2 * _WORKERS  # blocks in memory
 
 
 class ParallelGzip:
-    """Compresses what is added, in threads; at most some blocks wait in memory."""
+    """Compresses added data in threads; at most a few blocks wait in memory."""
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(_WORKERS)  # its threads start as they are needed
+        self._pool = ThreadPoolExecutor(_WORKERS)  # starts threads when they are needed
         self._waiting: deque[Future[bytes]] = deque()
         self._block = bytearray()
         self._dictionary = b""
@@ -29,7 +29,7 @@ class ParallelGzip:
         self._crc = self._bytes = 0
 
     def compress(self, data: bytes, /) -> bytes:
-        """Return what is ready when `data` was added."""
+        """Add `data` and return the output that is ready."""
         self._crc = zlib.crc32(data, self._crc)
         self._bytes += len(data)
         self._block += data
@@ -42,7 +42,7 @@ class ParallelGzip:
         return b"".join(parts)
 
     def flush(self) -> bytes:
-        """Return the rest."""
+        """Return the remaining output."""
         self._begin(bytes(self._block), zlib.Z_FINISH)
         parts = [self._taken_head(), *(each.result() for each in self._waiting)]
         self._pool.shutdown()
@@ -59,6 +59,6 @@ class ParallelGzip:
 
 
 def _deflated(block: bytes, dictionary: bytes, flush: int) -> bytes:
-    method, window = zlib.DEFLATED, -zlib.MAX_WBITS  # without a header of its own
+    method, window = zlib.DEFLATED, -zlib.MAX_WBITS  # raw deflate without a header
     packing = zlib.compressobj(_LEVEL, method, window, zlib.DEF_MEM_LEVEL, 0, dictionary)
     return packing.compress(block) + packing.flush(flush)

@@ -11,11 +11,11 @@ from trimtab.images.view import View
 
 @dataclass
 class ViewSelection:
-    """What of a view is taken, in an order that depends on nothing else.
+    """A part of a view, in a deterministic order.
 
-    Names are relative to the top folder, whose own name is empty. Of a file with several names the
-    first one is in `files` or `others`, and the rest in `hard_links` with the first; `others` are
-    links, devices and pipes.
+    Names are relative to the top folder, whose own name is "". A file's first name is in `files` or
+    `others`, its other names are in `hard_links` with the first; `others` are links, devices and
+    pipes.
     """
 
     folders: dict[str, Folder] = field(default_factory=dict)
@@ -25,15 +25,15 @@ class ViewSelection:
 
     @property
     def paths(self) -> int:
-        """How many paths it has."""
+        """The number of paths."""
         return len(self.folders) + len(self.files) + len(self.others) + len(self.hard_links)
 
 
 def select(view: View, kept: Iterable[str] | None = None) -> ViewSelection:
-    """Return the part of `view` that has the paths `kept`, or all of it.
+    """Return the part of `view` with the paths `kept`, or all of it.
 
-    Of a folder that is kept, what is in it is not kept with it. Raises TrimtabError for a path
-    that is not in the view as it is written.
+    A kept folder does not include its content. Raises TrimtabError for a path that is not in the
+    view exactly as written.
     """
     left = None if kept is None else _with_parents(kept)
     selection = ViewSelection()

@@ -1,4 +1,4 @@
-"""The file system that the layers of an image make together, in memory but for its contents."""
+"""The merged file system of an image's layers, in memory except for file contents."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ _MOST_LINKS = 40  # MAXSYMLINKS of Linux
 
 @dataclass(frozen=True)
 class ResolvedPath:
-    """What a path leads to: its real path, and the links that were followed, by their real paths.
+    """The target of a path: its real path, and the followed links, by their real paths.
 
-    Real paths begin with a slash and have no link before their last component. `steps` is how many
-    components of the path and of the links' texts were walked.
+    Real paths begin with a slash and have no link before their last component. `steps` counts the
+    resolved components of the path and of links.
     """
 
     path: str
@@ -26,15 +26,15 @@ class ResolvedPath:
 
 @dataclass
 class View:
-    """The merged file system below `root`. Paths in it are absolute, that of its root is `/`."""
+    """The merged file system below `root`. Its paths are absolute; the root's is `/`."""
 
     root: Folder = field(default_factory=implied_folder)
 
     def find(self, path: str, *, follow: bool = True) -> ResolvedPath | None:
-        """Return what `path` leads to for a program inside; None where nothing is.
+        """Return the target of `path` for a program inside; None if there is none.
 
-        Links are resolved inside the image, however they are written; the last one only with
-        `follow`. Links without end lead nowhere.
+        Links are resolved inside the image; the last one only with `follow`. Endless links lead
+        nowhere.
         """
         waiting = _reversed_parts(path)
         folders: list[Folder] = [self.root]
@@ -71,9 +71,9 @@ class View:
         return ResolvedPath("/" + "/".join(names), folders[-1], tuple(links), steps)
 
     def walk(self) -> Iterator[tuple[str, Inode]]:
-        """Yield every path with what it stands for, folders before what is in them, by name.
+        """Yield every path with its node, each folder before its content, sorted by name.
 
-        Names of one file, hard links, come with the same node.
+        Hard links to a file come with the same node.
         """
         yield "/", self.root
         waiting = [("/", iter(sorted(self.root.children.items())))]
@@ -89,12 +89,11 @@ class View:
                 waiting.pop()
 
     def put_file(self, path: str, local: Path, *, mode: int = 0o755) -> None:
-        """Have the content of the file `local` at `path`, for what is extracted or written.
+        """Put the content of the file `local` at `path`, for extracting and writing.
 
-        A file there keeps all else that it is, also under its other names; a new one belongs to
-        root, and has `mode` and no time. Folders above it are made, and `path` has no link in it.
-        Raises TrimtabError where something else than a file or folder is in the way, and OSError
-        as stat(2) does.
+        An existing file keeps all other properties, also under its other names. A new one belongs
+        to root, and has `mode` and no time. Missing parent folders are made; `path` must contain no
+        link. Raises TrimtabError for another kind of entry in the way, and OSError as stat(2) does.
         """
         *parents, name = [part for part in path.split("/") if part]
         folder = self.root
@@ -111,7 +110,7 @@ class View:
 
 
 def _reversed_parts(path: str) -> list[str]:
-    """Return the components of a path, the last one first; a slash at its end asks for a folder."""
+    """Return the components of a path in reverse; a slash at its end requires a folder."""
     if path.endswith("/"):
         path += "."
     return path.split("/")[::-1]

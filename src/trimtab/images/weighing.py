@@ -1,4 +1,4 @@
-"""What the layers of an image weigh, as a registry stores and sends them."""
+"""The sizes of an image's layers, as a registry stores and sends them."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -14,9 +14,9 @@ from trimtab.images.tar.stream import CHUNK_BYTES
 
 @dataclass(frozen=True)
 class Weight:
-    """Bytes of all layers, each once: as tar archives, and compressed one by one.
+    """The bytes of all layers, each once: as tar archives, and compressed separately.
 
-    `compress_s` is the wall time of compressing them, without that of reading them.
+    `compress_s` is the wall time of the compression, without reading.
     """
 
     uncompressed_bytes: int
@@ -25,7 +25,7 @@ class Weight:
 
 
 def weigh(image: Image, compression: Compression) -> Weight:
-    """Return the weight of `image`, by its layers as `layer_weights` has them."""
+    """Return the weight of `image`, from `layer_weights`."""
     return total_weight(layer_weights(image, compression).values())
 
 
@@ -42,10 +42,10 @@ def total_weight(weights: Iterable[Weight]) -> Weight:
 def layer_weights(
     image: Image, compression: Compression, known: Mapping[str, Weight] | None = None
 ) -> dict[str, Weight]:
-    """Compress the layers of `image` anew, so that images are compared that were saved otherwise.
+    """Recompress the layers of `image`, to make differently saved images comparable.
 
-    Returned are the weights by `diff_id`; those that are `known` are taken as they are. The image's
-    view has been made, which checks its digests. Raises ImageError where it was changed since.
+    Returns the weights by `diff_id`; `known` ones are taken as they are. The image's view was made
+    before, with a check of its digests. Raises ImageError if the image was changed since.
     """
     weights = dict(known or {})
     for layer in image.layers:
@@ -56,9 +56,9 @@ def layer_weights(
 
 
 def recompressed(image: Image, compression: Compression, folder: Path) -> tuple[Image, Weight]:
-    """Return `image` with its layers compressed anew, as files in `folder`, and what they weigh.
+    """Return `image` with its layers recompressed to files in `folder`, and their weights.
 
-    Its view, made before, is the new one's too. Raises as `weigh` does, and OSError where the files
+    Its view, made before, also fits the new image. Raises as `weigh` does, and OSError if the files
     cannot be written.
     """
     numbers = _numbers(image)

@@ -1,1 +1,1 @@
-"""Policies: which job is next, where it goes, and what happens to the jobs that run."""
+"""Policies: choose the next job and its place, and move or evict running jobs."""

@@ -1,7 +1,7 @@
-"""What a policy is, and what it sees of the jobs and of the cluster.
+"""The interface of policies, and their view of jobs and the cluster.
 
-A policy is a plain object that answers questions; it knows neither clock nor event loop. The
-reference simulator, the compiled kernel and the real queues ask the same questions.
+A policy is a plain object that answers questions, without clock or event loop. The reference
+simulator, the compiled kernel and the real queues ask the same questions.
 """
 
 import math
@@ -19,7 +19,7 @@ from trimtab.queueing.poisson_priority import Discipline
 
 @dataclass(frozen=True, slots=True)
 class PendingTask:
-    """A job that asks for a place. `job_class` is the index of its class."""
+    """A job that needs a place. `job_class` is the index of its class."""
 
     job: int
     job_class: int
@@ -31,9 +31,9 @@ class PendingTask:
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """A node that is up: its type, its size and what is free of it.
+    """A node that is up: its type, its size and its free resources.
 
-    `has_image` says, for the task in question, whether its image is there already.
+    `has_image` says whether the node has the image of the task in question.
     """
 
     node: int
@@ -46,7 +46,7 @@ class NodeState:
     has_image: bool = True
 
     def has_room(self, task: PendingTask) -> bool:
-        """Return whether `task` fits into what is free."""
+        """Return whether `task` fits the free resources."""
         return (
             task.cpu_milli <= self.free_cpu_milli
             and task.gpu_milli <= self.free_gpu_milli
@@ -56,7 +56,7 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class RunningTask:
-    """A task that has a place: where, at which frequency level, and since when."""
+    """A placed task: its node, its frequency level and its start."""
 
     task: PendingTask
     node: int
@@ -73,22 +73,22 @@ class Placement:
 
 
 class Policy(ABC):
-    """The base of every policy: who is next by what is said here, where to by `place`.
+    """The base of every policy: its attributes choose the next job, `place` chooses the node.
 
-    Who is next. `by_priority`: whether waiting jobs are taken by priority (first come, first served
-    within one), or in the order of arrival alone. A job that fits nowhere never holds up those
-    behind it that do, unless `head_of_line`: then the first of the queue is waited for. `evicts`:
-    whether `evict` ever names anybody; `resumes`: whether an evicted job goes on where it was
-    (preemptive resume) or starts again with the same service time (preemptive repeat).
+    Queue. `by_priority`: waiting jobs are taken by priority (first come, first served within one),
+    or else in the order of arrival. A job that fits nowhere does not block later ones, unless
+    `head_of_line`: then the first job blocks the queue. `evicts`: `evict` may return a task.
+    `resumes`: an evicted job continues (preemptive resume), or else restarts with the same service
+    time (preemptive repeat).
 
-    Who moves. `reconsider` is asked every `tick_s`; with `hold_when_pending` of nobody while tasks
-    wait and the cluster's free capacity is above the sum of what they ask for. `free_migration`:
-    a job that moves needs neither image nor state at its new place.
+    Migration. `reconsider` is called every `tick_s`. With `hold_when_pending`, it is not called
+    while tasks wait and the cluster's free capacity is above the sum of their requests.
+    `free_migration`: a moved job needs neither image nor state at its new place.
 
-    How fast. `level` is the frequency level that executions without one of their own run at
-    (negative: counted from the highest, -1). By job class, `drop_ratio` is the share of tasks left
-    out and `timeout_s` how long an execution lasts before it sprints, at `sprint_level`, on a
-    budget of `budget_s`, of which `replenish_s_per_s` come back.
+    Speed. `level` is the default frequency level of executions (negative: counted from the highest,
+    -1). By job class, `drop_ratio` is the share of dropped tasks, and `timeout_s` the duration of
+    an execution before it sprints, at `sprint_level`. The sprint budget is `budget_s`, replenished
+    by `replenish_s_per_s`.
     """
 
     by_priority: bool = False
@@ -111,7 +111,7 @@ class Policy(ABC):
     placement_rule: int | None = None
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Let a class say for itself what kernel and formulas know: it may decide otherwise."""
+        """Reset what kernel and formulas assume: a subclass may decide otherwise."""
         super().__init_subclass__(**arguments)
         for name in ("placement_rule", "discipline"):
             if name not in vars(cls):
@@ -119,38 +119,38 @@ class Policy(ABC):
 
     @abstractmethod
     def place(self, task: PendingTask, nodes: Sequence[NodeState]) -> Placement | None:
-        """Return where `task` starts, given the nodes that have room for it; None: it waits."""
+        """Return the place of `task`, given the nodes with room for it; None: it waits."""
 
     def evict(self, task: PendingTask, running: Sequence[RunningTask]) -> RunningTask | None:
-        """Return whom `task`, which fits nowhere, takes the place of; None: it waits.
+        """Return the task to evict for `task`, which fits nowhere; None: it waits.
 
-        `running` are the tasks whose leaving would make room for it.
+        `running` are the tasks whose eviction would make room for it.
         """
         return None
 
     def reconsider(self, running: RunningTask, nodes: Sequence[NodeState]) -> Placement | None:
-        """Return where `running` is moved to; None: it stays.
+        """Return the new place of `running`; None: it stays.
 
-        `nodes` are those with room for it, and its own with its own share counted as free.
+        `nodes` are those with room for it, and its own node without it.
         """
         return None
 
     def maintain(self, finished: pd.DataFrame, now_s: float) -> "Policy | None":
-        """Return the policy to go on with; None: this one. Asked every `maintain_s`.
+        """Return the next policy; None: this one. Called every `maintain_s`.
 
-        `finished` are the jobs that finished since it was last asked (tables.SCHEDULED).
+        `finished` are the jobs that finished since the last call (tables.SCHEDULED).
         """
         return None
 
     def discipline(self) -> Discipline | None:
-        """Return what this very class is before a server that one job at a time has to itself.
+        """Return this class' discipline on a server that runs one job at a time.
 
-        None: no queue by priority alone, which formulas and the real dispatchers could do.
+        None: it is no pure priority queue, for which formulas and the real dispatchers exist.
         """
         return None
 
     def fill_kernel(self, model: KernelModel) -> None:
-        """Put what the kernel's `placement_rule` needs besides the above into its tables.
+        """Fill the kernel's tables with further inputs of its `placement_rule`.
 
         Raises UserError for a policy made for another cluster.
         """

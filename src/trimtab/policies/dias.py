@@ -14,12 +14,11 @@ class Dias(Priority):
     """Non-preemptive priority buffers with a dropper and a sprinter (Rocha's thesis, chapter 4).
 
     `drop_ratio` is theta by job class: of n tasks of a round ceil(n (1 - theta)) are run.
-    `timeout_s` is T by job class: an execution that has lasted T goes on at `sprint_level` until
-    it ends or the budget is empty, and does not sprint again; a class left out, or of None, never
-    sprints.
-    `budget_s` are seconds of one job's sprinting, full at the start, None: without an end;
-    `replenish_s_per_s` come back in every second, while jobs sprint too, up to `budget_s`. Jobs
-    start at `level`.
+    `timeout_s` is T by job class: after T, an execution sprints at `sprint_level` until it ends or
+    the budget is empty, and does not sprint again. A missing class, or None, never sprints.
+    `budget_s` is in seconds of one job's sprinting, full at the start; None: unlimited.
+    `replenish_s_per_s` is added every second, also during sprints, up to `budget_s`. Jobs start at
+    `level`.
 
     NPS is `Dias(timeout_s=...)`, DA(theta) is `Dias(drop_ratio=...)`.
     """
@@ -60,5 +59,5 @@ MADE_WITH = Dias
 
 
 def build(facts: PolicyInputs, **parameters: Any) -> Dias:
-    """Return the policy that a YAML of the kind `dias` describes."""
+    """Return the policy of a YAML of the kind `dias`."""
     return Dias(**parameters)

@@ -1,17 +1,17 @@
-"""What policies are made from: the cluster, the classes of jobs, and what was probed."""
+"""The inputs of policies: the cluster, the classes of jobs, and probing runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from trimtab.clusters.cluster import Cluster, JobClass, NodeType
 
-_CORES = (0.5, 1.0, 2.0)  # times what an average job of the class asks for
+_CORES = (0.5, 1.0, 2.0)  # multiples of the request of an average job of the class
 _WORKS = (0.5, 1.0, 1.5)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What an average job of a class asks for; `work_s` on the reference node."""
+    """The request of an average job of a class; `work_s` on the reference node."""
 
     cores: float
     memory_gib: float
@@ -21,7 +21,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class ProbeRun:
-    """What a probing task, or one that has ended, took on a node type at a frequency level.
+    """The cost of a probing or finished task on a node type at a frequency level.
 
     `energy_j` is the run's own, without the node's idle power; `level` 0 is the lowest.
     """
@@ -37,7 +37,7 @@ class ProbeRun:
 
 @dataclass(frozen=True)
 class PolicyInputs:
-    """All that a policy may be made from; `asked` has one entry a class of jobs."""
+    """All inputs of a policy; `asked` has one entry per class of jobs."""
 
     cluster: Cluster
     job_classes: Sequence[JobClass]
@@ -56,9 +56,9 @@ def probe_nodes(
 ) -> list[ProbeRun]:
     """Return probing runs of every class on every node type at every frequency level.
 
-    What HEATS' probing phase would measure (Rocha's thesis, section 3.3.1): on a real machine
-    `trimtab advanced probe` runs tasks, here they take what the cluster's nodes take. `asked` says
-    what an average job of each class asks for; around it cores and work vary.
+    This replaces HEATS' probing phase (Rocha's thesis, section 3.3.1): on a real machine `trimtab
+    advanced probe` runs tasks; here the cluster's model gives their cost. `asked` has the request
+    of an average job of each class; cores and work vary around it.
     """
     return [
         ProbeRun(
@@ -80,7 +80,7 @@ def probe_nodes(
 
 
 def run_time_s(node_type: NodeType, job_class: JobClass, work_s: float, level: int) -> float:
-    """Return how long a job works on a node, in seconds, without its set-up."""
+    """Return a job's run time on a node, in seconds, without its set-up."""
     slowdown = job_class.slowdown.get(node_type.name, 1.0)
     return work_s * slowdown / node_type.levels[level].speed
 
@@ -88,7 +88,7 @@ def run_time_s(node_type: NodeType, job_class: JobClass, work_s: float, level: i
 def active_w(
     node_type: NodeType, job_class: JobClass, cores: float, gpus: float, level: int
 ) -> float:
-    """Return what a job on so many cores and GPUs draws above idle, in proportion to the load."""
+    """Return the power above idle of a job on `cores` and `gpus`, proportional to the load."""
     watts = job_class.active_w.get(node_type.name)
     whole_node_w = node_type.levels[level].active_w if watts is None else watts[level]
     gpu_w = gpus * node_type.levels[level].gpu_active_w

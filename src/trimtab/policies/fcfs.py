@@ -8,10 +8,10 @@ from trimtab.policies.layout import FIRST_FIT
 
 
 class FirstComeFirstServed(Policy):
-    """Jobs start in the order of arrival on the node with room of the lowest number.
+    """Jobs start in the order of arrival, on the lowest-numbered node with room.
 
-    `level` is the frequency level that they run at; negative: counted from the highest, -1.
-    `head_of_line`: a job that has no room holds up all behind it.
+    `level` is their frequency level; negative: counted from the highest, -1. `head_of_line`: a job
+    without room blocks all later ones.
     """
 
     placement_rule = FIRST_FIT
@@ -28,5 +28,5 @@ class FirstComeFirstServed(Policy):
 def build(
     facts: PolicyInputs, *, level: int = -1, head_of_line: bool = False
 ) -> FirstComeFirstServed:
-    """Return the policy that a YAML of the kind `fcfs` describes."""
+    """Return the policy of a YAML of the kind `fcfs`."""
     return FirstComeFirstServed(level=level, head_of_line=head_of_line)

@@ -1,18 +1,18 @@
-"""HEATS as its authors released it, which is not what the text says.
+"""HEATS as its authors released it, which differs from the thesis.
 
 github.com/legato-project/heats-scheduler, commit 0cd2d38 (2019). Against `heats`:
 
-- the regression is trained on one hard-coded row and asked for that row alone, so every task has
-  the same prediction, whatever it asks for;
-- the score is energy_weight * energy + (1 - energy_weight) * performance of that row, where energy
-  is a share of 1 and performance is not: it weighs up to 20 times as much;
+- the regression is trained and evaluated on one hard-coded row, so all tasks have the same
+  prediction;
+- the score is energy_weight * energy + (1 - energy_weight) * performance of that row; energy is a
+  share of 1, but performance is not and weighs up to 20 times as much;
 - the queue stops at the first task that fits nowhere;
-- a task moves whenever another type of node scores best, never to a node of its own type, and the
-  iterations done so far come along for nothing.
+- a task moves whenever another type of node scores best, never to a node of its own type, and its
+  finished iterations move at no cost.
 
-Left out: that a task moves only with more than a second of its predicted time left, as a policy
-sees no clock; and that a node's last core or byte is never given, which would let tasks that ask
-for whole nodes wait for ever.
+Two rules are left out. A task moves only with more than a second of predicted time left; a policy
+sees no clock. A node's last core or byte is never given; tasks that need whole nodes would wait for
+ever.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ from trimtab.policies.facts import PolicyInputs
 from trimtab.policies.layout import HEATS_AS_RELEASED, KernelModel
 
 # The row: energy (a share, higher is better) and performance (operations a second) of the four
-# types of nodes, in the release by their host names. Which is which of table 3.2 is not said; the
-# slow one that takes little energy, "vully", can only be the Cortex-A53. Our reading of the others
-# is by performance; "cervino" draws little for what it does, as the small Xeon would.
+# types of nodes, named by host in the release. The release does not map them to table 3.2. The slow
+# one with little energy, "vully", can only be the Cortex-A53. We map the others by performance;
+# "cervino" is efficient, as the small Xeon would be.
 RELEASED_ROW = {
     "xeon_e5_2683v4": (0.0, 18.7),  # eiger
     "epyc_7281": (0.01, 12.3),  # moleson
@@ -40,7 +40,7 @@ RELEASED_ROW = {
 class HeatsAsReleased(Policy):
     """The released scheduler over one row: `energy` and `performance`, each [node type].
 
-    Tasks run at the highest level, `levels[node type] - 1`. `energy_weight` is one for all.
+    Tasks run at the highest level, `levels[node type] - 1`. All have the same `energy_weight`.
     """
 
     head_of_line = True
@@ -57,7 +57,7 @@ class HeatsAsReleased(Policy):
         energy_weight: float = 1.0,
         tick_s: float = 60.0,
     ) -> None:
-        """Raise UserError for lengths that differ or a weight out of range."""
+        """Raise UserError for different lengths or a weight out of range."""
         shares, operations = np.asarray(energy, np.float64), np.asarray(performance, np.float64)
         self.levels: NDArray[np.int64] = np.asarray(levels, dtype=np.int64)
         if not shares.shape == operations.shape == self.levels.shape or shares.ndim != 1:
@@ -71,14 +71,14 @@ class HeatsAsReleased(Policy):
         self.score = np.asarray(shares * energy_weight + operations * (1.0 - energy_weight))
 
     def place(self, task: PendingTask, nodes: Sequence[NodeState]) -> Placement | None:
-        """Return the node with room whose type scores best, among equals the first."""
+        """Return the first node with room of the best-scoring type."""
         if not nodes:
             return None
         best = min(nodes, key=lambda state: (-self.score[state.node_type], state.node))
         return Placement(best.node, int(self.levels[best.node_type]) - 1)
 
     def reconsider(self, running: RunningTask, nodes: Sequence[NodeState]) -> Placement | None:
-        """Return the best node if it is of another type than the present one."""
+        """Return the best node if its type differs from the present one."""
         types = {state.node: state.node_type for state in nodes}
         placement = self.place(running.task, nodes)
         if placement is None or types.get(running.node) in (None, types[placement.node]):
@@ -96,9 +96,9 @@ class HeatsAsReleased(Policy):
 def build(
     facts: PolicyInputs, *, energy_weight: float = 1.0, tick_s: float = 60.0
 ) -> HeatsAsReleased:
-    """Return the policy that a YAML of the kind `heats_as_released` describes.
+    """Return the policy of a YAML of the kind `heats_as_released`.
 
-    Raises UserError for a cluster of other node types than the four of its one row.
+    Raises UserError for a cluster with node types outside its row.
     """
     names = [node_type.name for node_type in facts.cluster.node_types]
     unknown = [name for name in names if name not in RELEASED_ROW]

@@ -1,25 +1,26 @@
-"""What the default scheduler of Kubernetes would do: the baseline of HEATS.
+"""The default scheduler of Kubernetes: the baseline of HEATS.
 
 kube-scheduler v1.31 with its default profile: Kubernetes' documentation, "Kubernetes Scheduler",
 "Scheduler Performance Tuning" and "Resource Bin Packing", and the plug-ins' source, package
 k8s.io/kubernetes/pkg/scheduler.
 
 1. Filter (NodeResourcesFit): the nodes with room. A search takes the first `nodes_to_find` of them
-   from `next_node` on; the next search begins after the last of these or, if there were fewer and
-   all nodes were looked at, where this one did.
+   from `next_node` on. The next search begins after the last of these; if there were fewer, it
+   begins where this one did.
 2. Score: NodeResourcesFit's LeastAllocated plus NodeResourcesBalancedAllocation, each of weight 1:
 
        least = ((cpu - cpu_used) * 100 // cpu + (memory - memory_used) * 100 // memory) // 2
        balanced = trunc((1 - abs((cpu_used / cpu - memory_used / memory) / 2)) * 100)
 
-   in whole numbers (`//` rounds down) and 64-bit floating point, with the task in what is used.
-   `least` takes a task that asks for no CPU or no memory to ask for 0.1 core or 200 MiB.
-3. The highest score wins. Among equals Kubernetes draws lots; here the lowest number wins, so that
-   runs repeat. Kubernetes filters 16 nodes at a time, and may go on a few nodes later than here.
+   in whole numbers (`//` rounds down) and 64-bit floating point; the used amounts include the task.
+   For `least`, a task without a CPU or memory request requests 0.1 core or 200 MiB.
+3. The highest score wins. Kubernetes breaks ties at random; here the lowest number wins, so runs
+   are repeatable. Kubernetes filters 16 nodes at a time, so its next search may begin a few nodes
+   later.
 
-The other plug-ins of the profile say the same of every node here, as tasks have neither affinities
-nor taints nor volumes; ImageLocality, which prefers nodes that hold the image, is left out.
-The Kubernetes of the thesis, v1.8, scored from 0 to 10 and took the whole difference of the shares.
+The profile's other plug-ins score all nodes equally here, as tasks have neither affinities nor
+taints nor volumes. ImageLocality, which prefers nodes with the image, is left out. Kubernetes v1.8,
+used in the thesis, scored from 0 to 10 and took the whole difference of the shares.
 """
 
 from collections.abc import Sequence
@@ -39,9 +40,9 @@ _FEWEST_PERCENT = 5
 
 
 def nodes_to_find(node_count: int) -> int:
-    """Return with how many nodes with room a search ends (percentageOfNodesToScore: 0).
+    """Return the number of nodes with room that end a search (percentageOfNodesToScore: 0).
 
-    All below 100 nodes; else 50 - nodes / 125 percent of them, at least 5 percent and 100 nodes.
+    All nodes below 100; else 50 - nodes / 125 percent of them, at least 5 percent and 100 nodes.
     """
     if node_count < _FEWEST_NODES:
         return node_count
@@ -68,10 +69,10 @@ def _least(used: int, capacity: int) -> int:
 
 
 class Kubernetes(Policy):
-    """The default scheduler on a cluster of `node_count` nodes, those that are down included.
+    """The default scheduler on a cluster of `node_count` nodes, including those that are down.
 
-    Tasks run at the highest level, `levels[node type] - 1`. `next_node` is where the next search
-    begins: an object is for one run.
+    Tasks run at the highest level, `levels[node type] - 1`. `next_node` is the start of the next
+    search, so an object is for one run.
     """
 
     placement_rule = KUBERNETES
@@ -86,7 +87,7 @@ class Kubernetes(Policy):
         self.next_node = 0
 
     def place(self, task: PendingTask, nodes: Sequence[NodeState]) -> Placement | None:
-        """Return the node of the highest score among the first that are found to have room."""
+        """Return the node of the highest score among the first ones found with room."""
         if not nodes:
             return None
         found = sorted(nodes, key=lambda state: (state.node - self.next_node) % self.node_count)
@@ -97,10 +98,10 @@ class Kubernetes(Policy):
         return Placement(best.node, int(self.levels[best.node_type]) - 1)
 
     def fill_kernel(self, model: KernelModel) -> None:
-        """Say how many nodes a search finds."""
+        """Set the number of nodes that a search finds."""
         model.rules["nodes_to_find"] = self.nodes_to_find
 
 
 def build(facts: PolicyInputs) -> Kubernetes:
-    """Return the policy that a YAML of the kind `kubernetes` describes."""
+    """Return the policy of a YAML of the kind `kubernetes`."""
     return Kubernetes(facts.cluster.size, facts.levels)

@@ -1,9 +1,9 @@
 """The kernel's state: records of numbers in arrays, and what their fields mean.
 
 Times are seconds since the trace's start; `INFINITY` is infinity. All whole numbers have 64 bits,
-as the kernel would be compiled again for each mixture. A job that has arrived and not finished has
-a slot, a row of `JOB`; slots are used again, so memory follows the jobs in the system and not the
-length of the trace.
+as each mixture of types would need another compilation. A job in the system has a slot, a row of
+`JOB`. Slots are reused, so memory depends on the jobs in the system, not on the length of the
+trace.
 """
 
 from typing import NamedTuple, cast
@@ -13,24 +13,23 @@ from numpy.typing import NDArray
 
 
 def _number(value: int) -> int:
-    # NumPy's, as Numba compiles a function once more for each of Python's that it is called with.
+    # A NumPy number, as Numba would compile functions again for Python's numbers.
     return cast(int, np.int64(value))
 
 
-# Of what is not negative: spares the kernel the test for counting from an array's end, a sixth of
-# its time.
+# An unsigned index saves the kernel the test for negative indices, a sixth of its time.
 index = np.uint64
 INFINITY = np.inf
 NIL = _number(-1)  # in place of a slot, a node or a shape
 
-# A job's own events in the order in which those of one instant are taken; jobs by number within.
+# A job's own events, in their order at one instant; then by the job's number.
 FINISH, DRAW, DRAW_THERE, SWITCH, SPRINT = range(5)
-# Why the kernel returns: it needs arrivals, space, or the caller to do something; or it is done.
+# Why the kernel returns: it needs arrivals, space, or an action of the caller; or it is done.
 DONE, NEED_ARRIVALS, NEED_SLOTS, NEED_OUTPUT, SAMPLE, MAINTAIN = range(6)
 # How an allocation on a node ends.
 ENDS = ("finished", "evicted", "migrated", "failed", "level")
 FINISHED, EVICTED, MIGRATED, FAILED, LEVEL = map(_number, range(5))
-# Which nodes a search is for: without the job's image, with it, any.
+# Nodes to search: without the job's image, with it, any.
 WITHOUT, WITH, ANY = map(_number, range(3))
 NO_LEVEL = _number(0)
 # Placement rules that the kernel knows.
@@ -43,24 +42,24 @@ def _record(*fields: tuple[str, str]) -> np.dtype[np.void]:
 
 
 JOB = _record(
-    # `heap` is its place in the heap of events; `before` and `after` are its neighbours in its
-    # queue, or among the running jobs.
+    # `heap`: place in the heap of events; `before` and `after`: neighbours in its queue, or among
+    # the running jobs.
     ("i8", "job shape node level heap before after"),
-    # `left_s`: work left at `since_s`, since when it works at its present speed, if set up by then;
-    # `ready_s`: when it is set up; `begun_s`: this execution; `allocation_s`: this allocation, of
-    # one node and one level.
+    # `left_s`: work left at `since_s`, the start of its present speed; `ready_s`: end of set-up;
+    # `begun_s`: start of this execution; `allocation_s`: start of this allocation, of one node and
+    # one level.
     ("f8", "arrival_s work_s left_s since_s ready_s begun_s allocation_s"),
-    # Its next events, `INFINITY` where there is none. `draw_s`: image or state is there, and it
-    # begins to draw power; `switch_s`: it goes on at its new place.
+    # Its next events, `INFINITY` for none. `draw_s`: image or state has arrived, and it begins to
+    # draw power; `switch_s`: it continues at its new place.
     ("f8", "finish_s draw_s sprint_s switch_s there_draw_s"),
-    # Power of its cores, when the node's cores are all in use, and of its GPUs; since when,
-    # `INFINITY`: it draws nothing; and the node's `factor_s` then.
+    # Power of its cores on a fully used node, and of its GPUs; the start of drawing (`INFINITY`:
+    # not drawing), and the node's `factor_s` at that time.
     ("f8", "drawing_w drawing_gpu_w drawing_since_s drawing_from"),
-    # The same of the node that it moves to.
+    # The same for the node that it moves to.
     ("i8", "there there_level"),
     ("f8", "there_since_s there_w there_gpu_w there_drawing_since_s there_drawing_from"),
-    # `first_s`: the start of its first execution, NaN before; `kept_s`: of evicted executions that
-    # it goes on from.
+    # `first_s`: start of its first execution, NaN before; `kept_s`: work kept from evicted
+    # executions.
     ("f8", "first_s kept_s wasted_s set_up_s sprinted_s energy_j"),
     ("i8", "evictions migrations dropped sprinting"),
 )
@@ -68,20 +67,20 @@ JOB = _record(
 NODE = _record(
     # `drawing`: tasks that draw power.
     ("i8", "type up cpu gpu memory free_cpu free_gpu free_memory drawing drawing_cpu"),
-    # `watts`: of their cores, before the load curve; `factor`: of the load curve now, `factor_s`
-    # its integral over time; all integrals are up to `at_s`.
+    # `watts`: power of their cores, before the load curve; `factor`: of the load curve now;
+    # `factor_s`: its integral over time. All integrals are up to `at_s`.
     ("f8", "watts gpu_watts at_s factor factor_s active_j busy_core_s down_s down_since_s"),
 )
 
-# Jobs that ask for the same wait in one queue: if one of them has no room, no other has. `active`
-# is its place in the list of the shapes that have waiting jobs; `blocked`: no node has room for it.
+# Jobs with equal requests wait in one queue: if one has no room, none has. `active`: place in the
+# list of shapes with waiting jobs; `blocked`: no node has room.
 SHAPE = _record(("i8", "job_class priority cpu gpu memory first last waiting active blocked"))
 
 CLOCK = _record(
-    # `budget_s`: seconds of sprinting left at `budget_at_s`; `empty_s`: when there are none.
+    # `budget_s`: seconds of sprinting left at `budget_at_s`; `empty_s`: when it will be empty.
     ("f8", "now_s tick_s sample_s maintain_s budget_s budget_at_s empty_s"),
-    # `changed`: whether waiting jobs are to be tried; `free_slot`: the first of a list through
-    # `after`; `next_node`: where Kubernetes goes on looking.
+    # `changed`: waiting jobs have to be tried; `free_slot`: head of a list linked by `after`;
+    # `next_node`: start of Kubernetes' next search.
     ("i8", "sprinters changed in_heap pending running first_running last_running free_slot"),
     ("i8", "actives outage next_node rows allocations events"),
 )
@@ -89,12 +88,12 @@ CLOCK = _record(
 RULES = _record(
     # `level`: of a new execution; negative: counted from the highest, -1.
     ("i8", "placement level by_priority head_of_line evicts resumes free_migration"),
-    # `hold_when_pending`: running jobs are left alone meanwhile.
+    # `hold_when_pending`: running jobs are not moved then.
     ("i8", "hold_when_pending choose_level"),
     ("f8", "migration_gain"),
     ("i8", "random_weights"),
     ("u8", "weight_seed"),
-    ("i8", "scores_images nodes_to_find"),  # whether a score hangs on where the image is
+    ("i8", "scores_images nodes_to_find"),  # whether scores depend on the image
     ("f8", "tick_s"),
     ("i8", "sprint_level"),
     ("f8", "budget_s replenish_s_per_s"),
@@ -117,44 +116,44 @@ FINISHED_ROW = _record(
 )
 
 KIND = _record(
-    # `linear`: the load curve is the load itself; `tree`: where its search tree begins, of
-    # `leaves`, a power of two.
+    # `linear`: the load curve is the load itself; `tree`: start of its search tree with `leaves`
+    # leaves, a power of two.
     ("i8", "levels linear nodes first_node tree leaves"),
     ("f8", "score"),  # of HEATS as released
 )
 JOB_CLASS = _record(("f8", "cold_start_s sprint_after_s energy_weight"))
-# `pull_s`: of the image; `pause_s`: of a migration; and the predicted set-up where the image is not
-# there, and where it is. `runs`: whether jobs of the class may run on nodes of the type at all.
+# `pull_s`: of the image; `pause_s`: of a migration; the predicted set-up without and with the
+# image. `runs`: whether jobs of the class may run on nodes of the type.
 CLASS_ON_TYPE = _record(
     ("f8", "pull_s pause_s absent_s absent_j present_s present_j"), ("i8", "runs")
 )
-# `speed`: work a second; `watts`: of all cores of a node; `gpu_watts`: of one GPU; run time and
-# energy are predicted, where the placement rule needs them.
+# `speed`: work per second; `watts`: of all cores of a node; `gpu_watts`: of one GPU; predicted run
+# time and energy, for placement rules that need them.
 SERVICE_RATE = _record(("f8", "speed watts gpu_watts run_time_s energy_j"))
 
 
 class KernelModel(NamedTuple):
-    """What does not change while the simulation runs."""
+    """The constants of a simulation."""
 
     rules: NDArray[np.void]  # one RULES
     kinds: NDArray[np.void]  # KIND [type]
     classes: NDArray[np.void]  # JOB_CLASS [class]
-    sites: NDArray[np.void]  # SITE [class, type]
-    paces: NDArray[np.void]  # PACE [class, type, level]
+    sites: NDArray[np.void]  # CLASS_ON_TYPE [class, type]
+    paces: NDArray[np.void]  # SERVICE_RATE [class, type, level]
     load_curve: NDArray[np.float64]  # [type, 11]
     outages: NDArray[np.void]  # OUTAGE, in order of time
 
 
 class KernelState(NamedTuple):
-    """What the simulation changes."""
+    """The variables of a simulation."""
 
     clock: NDArray[np.void]  # one CLOCK
     jobs: NDArray[np.void]  # JOB, by slot
     heap: NDArray[np.void]  # HEAP
     nodes: NDArray[np.void]  # NODE
-    tree: NDArray[np.void]  # FREE: the most of each on any node below
+    tree: NDArray[np.void]  # FREE: the largest of each on any node below
     shapes: NDArray[np.void]  # SHAPE
-    active: NDArray[np.int64]  # the shapes that have waiting jobs, in any order
+    active: NDArray[np.int64]  # the shapes with waiting jobs, in any order
     images: NDArray[np.bool_]  # [class, node]
     lacking: NDArray[np.int64]  # [class, type]: nodes without the image
     candidates: NDArray[np.int64]  # [type, 3]: scratch space

@@ -10,7 +10,7 @@ from trimtab.policies.fcfs import FirstComeFirstServed
 from trimtab.policies.layout import FIRST_FIT
 from trimtab.queueing.poisson_priority import Discipline
 
-# What becomes of a job of lower priority when one arrives that has no room.
+# The fate of a job of lower priority when a job arrives without room.
 Preemption = StrEnum("Preemption", "NONE REPEAT RESUME")
 _DISCIPLINES = {
     Preemption.NONE: Discipline.NON_PREEMPTIVE,
@@ -20,11 +20,11 @@ _DISCIPLINES = {
 
 
 class Priority(FirstComeFirstServed):
-    """The highest priority first, and first come, first served within one.
+    """Highest priority first; first come, first served within a priority.
 
-    `preemption` (Rocha's thesis, section 4.2.2): "none" is NP; "repeat" is P: a job takes the
-    place of one of lower priority, which goes back to the head of its buffer and starts again
-    with the same service time; "resume": it goes on where it was.
+    `preemption` (Rocha's thesis, section 4.2.2): "none" is NP. "repeat" is P: a job evicts one of
+    lower priority, which returns to the head of its buffer and restarts with the same service time.
+    With "resume" it continues instead.
     """
 
     by_priority = True
@@ -41,7 +41,7 @@ class Priority(FirstComeFirstServed):
         self.resumes = self.preemption is Preemption.RESUME
 
     def evict(self, task: PendingTask, running: Sequence[RunningTask]) -> RunningTask | None:
-        """Return the job of the lowest priority, and of those the one started last."""
+        """Return the job of the lowest priority; among equals, the one started last."""
         lower = [other for other in running if other.task.priority < task.priority]
         if not self.evicts or not lower:
             return None
@@ -54,5 +54,5 @@ class Priority(FirstComeFirstServed):
 
 
 def build(facts: PolicyInputs, *, preemption: str = Preemption.NONE, level: int = -1) -> Priority:
-    """Return the policy that a YAML of the kind `priority` describes."""
+    """Return the policy of a YAML of the kind `priority`."""
     return Priority(preemption, level=level)

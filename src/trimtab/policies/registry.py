@@ -1,11 +1,11 @@
-"""From a policy's YAML to the object: what lies in this package and has `build` is a kind.
+"""Builds a policy from its YAML: each module of this package with `build` is a kind.
 
-A kind is a module, or a package, of the kind's name with a function
+The module or package has the kind's name and a function
 
     def build(facts: Facts, *, some_key: float = 1.0) -> Policy
 
-whose keyword arguments are the keys of the YAML's `parameters`. Nothing lists the kinds: a file
-put here is one.
+whose keyword arguments are the keys of the YAML's `parameters`. There is no list of kinds: a module
+added here is one.
 """
 
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ from trimtab.policies.facts import PolicyInputs
 
 
 def build_policy(kind: str, parameters: Mapping[str, Any], facts: PolicyInputs) -> Policy:
-    """Return the policy of the module `kind` made with `parameters`.
+    """Return the policy of the module `kind` with `parameters`.
 
-    Raises UserError for a module or a parameter that is not there, and as the policy itself does.
+    Raises UserError for an unknown module or parameter, and as the policy itself does.
     """
     return cast(
         Policy,

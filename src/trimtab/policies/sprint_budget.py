@@ -6,10 +6,10 @@ from trimtab.errors import UserError
 
 
 class SprintBudget:
-    """Seconds of one job's sprinting, `left_s` at `at_s`; all `full_s` of them at time 0.
+    """A budget in seconds of one job's sprinting: `left_s` at `at_s`; `full_s` at time 0.
 
-    `replenish_s_per_s` come back in every second (0.1: six minutes an hour), also during sprints,
-    until it is full. `empty_s` is when nothing will be left, if nothing changes before.
+    `replenish_s_per_s` is added every second (0.1: six minutes an hour), also during sprints, until
+    it is full. `empty_s` is when it will be empty, if nothing changes before.
 
     Raises UserError for a budget or a rate below 0.
     """
@@ -22,12 +22,12 @@ class SprintBudget:
         self.left_s, self.at_s, self.empty_s = full_s, 0.0, inf
 
     def settle(self, now_s: float, sprinters: int) -> None:
-        """Bring it up to date; before the number of sprinters changes."""
+        """Update the budget, before the number of sprinters changes."""
         left_s = self.left_s + (self.replenish_s_per_s - sprinters) * (now_s - self.at_s)
         self.left_s = min(self.full_s, max(0.0, left_s))
         self.at_s = now_s
 
     def foresee_empty(self, now_s: float, sprinters: int) -> None:
-        """Find when it will be empty; after the number of sprinters changed."""
+        """Compute when it will be empty, after the number of sprinters changed."""
         drain = sprinters - self.replenish_s_per_s
         self.empty_s = now_s + self.left_s / drain if drain > 0 else inf

@@ -1,4 +1,4 @@
-"""Running programs as another user: what root can do, so that a program may do less than root."""
+"""Run programs as another user, so that a program has fewer rights than root."""
 
 import os
 import pwd
@@ -26,7 +26,7 @@ class User:
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """Return the user `name`; raises UserError where there is none, or who asks is not root."""
+        """Return the user `name`; raises UserError if there is none, or if we are not root."""
         if os.geteuid() != 0:
             raise UserError(f"user: {name}: only root can run programs as another user; leave it")
         try:
@@ -38,7 +38,7 @@ class User:
 
     @property
     def of_process(self) -> dict[str, Any]:
-        """The options of subprocess.Popen that have a process run as the user."""
+        """The options of subprocess.Popen that run a process as the user."""
         return {"user": self.number, "group": self.group, "extra_groups": list(self.groups)}
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
@@ -48,7 +48,7 @@ class User:
     def give(self, *paths: Path) -> None:
         """Let the user write to files and folders of ours.
 
-        Raises UserError where the user cannot get there.
+        Raises UserError if the user may not enter a parent folder.
         """
         for path in paths:
             for folder in path.resolve().parents:
@@ -60,7 +60,7 @@ class User:
         self.own(*paths)
 
     def own(self, *paths: Path) -> None:
-        """Make files and folders of ours the user's; in a user namespace of ours they are so."""
+        """Make the user own files and folders of ours; in our user namespace it already does."""
         for path in paths if os.geteuid() == 0 else ():
             os.chown(path, self.number, self.group, follow_symlinks=False)
 
@@ -68,7 +68,7 @@ class User:
         return self.may(stat.S_IXOTH, folder.stat())
 
     def may(self, right: int, status: os.stat_result) -> bool:
-        """Whether the user has a right, as stat.S_IWOTH names it of others, to a file."""
+        """Whether the user has a right to a file; `right` is the bit for others (stat.S_IWOTH)."""
         if status.st_uid == self.number:
             right <<= 6
         elif status.st_gid in (self.group, *self.groups):
@@ -80,9 +80,9 @@ class User:
 def open_written(path: Path, most_bytes: int, user: User | None) -> Iterator[BufferedReader]:
     """Yield the file that a program wrote as `user`, open for reading; a link is followed.
 
-    Such a program may name any file by a link, which we as root could read and it could not; who is
-    not root has none other than itself. Raises UntrustedFileError for one that the user may not
-    write to, and as `open_untrusted` does.
+    The program may link to any file, which we as root could read and it could not; only root runs
+    programs as others. Raises UntrustedFileError for a file that the user may not write to, and as
+    `open_untrusted` does.
     """
     with open_untrusted(path, most_bytes, follow=True) as file:
         other = user if user and user.number and os.geteuid() == 0 else None

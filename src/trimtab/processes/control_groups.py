@@ -1,9 +1,9 @@
-"""A control group of our own in which CPU time or memory can be limited, in version 2 or version 1.
+"""Control groups of our own that limit CPU time or memory, in version 2 or version 1.
 
-Version 2 (Documentation/admin-guide/cgroup-v2.rst) has one tree; a group can limit what its
-parent hands the controller of down, which `cgroup.subtree_control` says. We look from our own group
-upwards for such a parent that lets us make a folder, and change nothing in what is there already.
-Version 1 (Documentation/admin-guide/cgroup-v1) has a tree of its own for each controller.
+Version 2 (Documentation/admin-guide/cgroup-v2.rst) has one tree. A group can use the controllers in
+its parent's `cgroup.subtree_control`. From our own group upwards, we look for such a parent in
+which we can make a folder, and change no existing group. Version 1
+(Documentation/admin-guide/cgroup-v1) has a tree for each controller.
 """
 
 import errno
@@ -41,10 +41,10 @@ class HasProcesses(Protocol):
 
 
 def make_group(controller: str, mounts: str | None = None, own: str | None = None) -> Path:
-    """Return a new, empty control group in which `controller`, cpu or memory, sets a limit.
+    """Return a new, empty control group with limits by `controller`, cpu or memory.
 
     The caller removes it. `mounts` and `own` are the texts of /proc/self/mounts and
-    /proc/self/cgroup. Raises UserError when no group can be made, with the folders that were tried.
+    /proc/self/cgroup. Raises UserError with the tried folders when no group can be made.
     """
     mounts = Path("/proc/self/mounts").read_text() if mounts is None else mounts
     own = Path("/proc/self/cgroup").read_text() if own is None else own
@@ -66,7 +66,7 @@ def make_group(controller: str, mounts: str | None = None, own: str | None = Non
 
 
 def parents_for(controller: str, mounts: str, own: str) -> Iterator[Path]:
-    """Yield the folders in which a group with such a limit may be made, nearest first."""
+    """Yield the folders that may hold a group with such a limit, nearest first."""
     for root, group, kind in _trees(controller, mounts, own):
         for parent in (group, *group.parents):
             if kind == "cgroup" or controller in _handed_down(parent):
@@ -76,19 +76,19 @@ def parents_for(controller: str, mounts: str, own: str) -> Iterator[Path]:
 
 
 def move_into(group: Path, job: HasProcesses) -> None:
-    """Move the job's processes into the group, until there is none that was not moved.
+    """Move the job's processes into the group, until all are moved.
 
     Raises UserError where the machine does not allow that.
     """
     moved = members(group)
     while new := {one.pid for one in job.processes()} - moved:
-        moved |= new  # also one that has ended, which no group lists
+        moved |= new  # also ended ones, which no group lists
         for process in new:
             move(process, group)
 
 
 def move(process: int, group: Path) -> None:
-    """Move a process, if it is still there; raises UserError where that is not allowed."""
+    """Move a process, if it still exists; raises UserError where that is not allowed."""
     try:
         (group / "cgroup.procs").write_text(str(process))
     except ProcessLookupError:
@@ -105,7 +105,7 @@ def members(group: Path) -> set[int]:
 
 
 def remove_group(group: Path) -> None:
-    """Remove a group, which is empty a moment after its last process has died or left."""
+    """Remove a group; it is empty shortly after its last process has died or left."""
     deadline = time.monotonic() + _EMPTY_PATIENCE_S
     while True:
         try:
@@ -119,7 +119,7 @@ def remove_group(group: Path) -> None:
 
 
 def group_of(process: int, group: Path) -> Path:
-    """Return the folder of the group that a process is in, in the same tree as `group`.
+    """Return the folder of a process' group, in the same tree as `group`.
 
     Raises ProcessLookupError or FileNotFoundError when the process is gone.
     """
@@ -134,7 +134,7 @@ def group_of(process: int, group: Path) -> Path:
 
 
 def _trees(controller: str, mounts: str, groups: str) -> Iterator[tuple[Path, Path, str]]:
-    """Yield the trees that may have the limit: root, a process' folder, cgroup or cgroup2.
+    """Yield the trees that may have the limit: root, a process' folder, and cgroup or cgroup2.
 
     `groups` is the process' /proc/PID/cgroup.
     """

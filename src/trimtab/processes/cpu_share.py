@@ -1,13 +1,12 @@
 """The share of the time in which a running trial may use its CPUs: a slower processor.
 
-All processes of the trial are stopped and continued together, each time after 5 ms: what stopping
-takes, some 0.2 ms, matters little then. Over many turns the mean speed is right; within one they
-run at full speed or not at all. What is shorter than a turn is thus never seen as slow as it would
-be, and what happens to be stopped takes longer: the tails of short times are an artefact.
+All processes of the trial are stopped and continued together, in turns of 5 ms; stopping takes
+about 0.2 ms. Over many turns the mean speed is right. Within a turn they run at full speed or not
+at all, so the tails of shorter times are an artefact.
 
-A control group's bandwidth (cpu.max) is not used: with several cores it gives one of them the
-others' time, which then wait for each other (docs/methods/inference.md has figures). But where a
-group can be made the trial gets one, so that it comes before other work of the machine.
+A control group's bandwidth (cpu.max) is not used: with several cores, one of them uses up the
+others' time, and threads wait for each other (docs/methods/inference.md has figures). But where a
+group can be made, the trial gets one, for priority over other work of the machine.
 """
 
 import os
@@ -27,14 +26,14 @@ _MOST_WEIGHT = {"cpu.weight": 10_000, "cpu.shares": 262_144}
 
 
 class CpuShare:
-    """The limit of one trial; `close` ends it. `first` says whether it comes before other work."""
+    """The limit of one trial; `close` ends it. `first` says whether it has priority."""
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
         self._ending = threading.Event()
         self._share = 1.0
         self._group: Path | None = None
-        if os.sched_getscheduler(0) == os.SCHED_OTHER:  # others are first anyway, and not let in
+        if os.sched_getscheduler(0) == os.SCHED_OTHER:  # others have priority anyway, and no group
             with suppress(UserError):
                 self._group = make_group("cpu")
         self.first = False
@@ -58,13 +57,13 @@ class CpuShare:
             self._thread.start()
 
     def close(self) -> None:
-        """Leave nothing behind; the job has ended."""
+        """Clean up; the job has ended."""
         self._end_thread()
         if self._group is not None:
             remove_group(self._group)
 
     def _end_thread(self) -> None:
-        """Let the job run on, if it was stopped by turns."""
+        """End the turns; the job runs on."""
         if self._thread is not None:
             self._ending.set()
             self._thread.join()
@@ -72,11 +71,11 @@ class CpuShare:
             self._ending.clear()
 
     def _alternate(self, job: HasProcesses) -> None:
-        """Stop and continue the job by turns; what a turn is too long by, the next is shorter."""
-        if os.sched_getscheduler(0) == os.SCHED_OTHER:  # on a busy machine it would come too late
+        """Stop and continue the job in turns; a turn's excess shortens the next one."""
+        if os.sched_getscheduler(0) == os.SCHED_OTHER:  # else it would be late on a busy machine
             with suppress(PermissionError):
-                os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))  # this thread alone
-        owed_s = 0.0  # of standing still
+                os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))  # only this thread
+        owed_s = 0.0  # of being stopped
         looked_at = float("-inf")
         with ExitStack() as processes:
             handles: list[int] = []

@@ -1,4 +1,4 @@
-"""Driving a server: waiting until it is ready, running what makes it work, stopping it."""
+"""Drive a server: wait until it is ready, run its driver, stop it."""
 
 import os
 import re
@@ -26,14 +26,13 @@ _LONGEST_LINE_BYTES, _MOST_AT_A_TIME_BYTES = 1 << 20, 1 << 26
 
 
 class Driving(threading.Thread):
-    """Drives the server with the number `pid`, which has just been started, to its end.
+    """Drives the newly started server `pid` to its end.
 
-    `logs` are the files that the server writes to, `stem` the path that the driver's own output
-    and error have before `.driver.stdout` and `.driver.stderr`. `has_ended` says whether the
-    server has. `waits_for` says why it is not ready, None once it is. When the thread is done,
-    `problem` says what did not go well, or is None, and `driven_at` when the driver ended, by
-    time.monotonic, or is None where it was not started. `stopped` are the numbers of the server's
-    processes that its stop signal found.
+    `logs` are the server's output files; the driver's output goes to `stem`.driver.stdout and
+    .driver.stderr. `has_ended` says whether the server has ended. `waits_for` says why it is not
+    ready, None once it is. After the thread, `problem` says what failed, or is None. `driven_at` is
+    the driver's end by time.monotonic, or None if it was not started. `stopped` are the numbers of
+    the server's processes at its stop signal.
     """
 
     def __init__(
@@ -61,11 +60,11 @@ class Driving(threading.Thread):
             self._stop()
 
     def give_up(self) -> None:
-        """End the driver, as the server is about to be killed."""
+        """End the driver, as the server will be killed now."""
         self._given_up.set()
 
     def close(self) -> None:
-        """Wait until the driver of a server that has ended has done so too; it gets 5 s."""
+        """Wait up to 5 s for the driver of a server that has ended."""
         self.join(_DRIVER_PATIENCE_S)
         self.give_up()
         self.join()
@@ -86,7 +85,7 @@ class Driving(threading.Thread):
                 self.problem = f"cannot be seen to be ready: {error}"
                 return False
             while not self._given_up.wait(_POLL_S):
-                ended = self._has_ended()  # asked first: what it wrote before is all there then
+                ended = self._has_ended()  # checked first: then all its earlier output can be read
                 if self._says_so(logs):
                     self.problem = self.waits_for = None
                     return True
@@ -115,7 +114,7 @@ class Driving(threading.Thread):
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=err,
-                    process_group=0,  # in this session: it is no process of the run
+                    process_group=0,  # in this session: the driver is not a process of the run
                 )
             except OSError as error:
                 self.problem = f"could not be driven: {self._driver.command[0]}: {error}"
@@ -153,12 +152,12 @@ class Driving(threading.Thread):
 
 
 def driver_output(stem: Path) -> Path:
-    """Return the file that a run with the logs `stem` keeps its driver's standard output in."""
+    """Return the file with the driver's standard output, for a run with the logs `stem`."""
     return Path(f"{stem}.driver.stdout")
 
 
 def check_address(driver: Driver) -> None:
-    """Raise UserError where another server is at the address, which would be driven then."""
+    """Raise UserError if another server is at the address: it would be driven instead."""
     if driver.address is not None and accepts(driver.address):
         raise UserError(
             f"server.address: {driver.address} accepts connections before the server was started;"
@@ -167,7 +166,7 @@ def check_address(driver: Driver) -> None:
 
 
 def accepts(address: str) -> bool:
-    """Return whether something accepts a connection at HOST:PORT."""
+    """Return whether a connection to HOST:PORT is accepted."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S):
@@ -177,9 +176,9 @@ def accepts(address: str) -> bool:
 
 
 def _whole_lines(log: IO[bytes]) -> Iterator[str]:
-    """Yield the lines that have been written since, at most 64 MiB at a time.
+    """Yield the lines written since the last call, at most 64 MiB at a time.
 
-    One without its end is read again later; above a MiB it counts as several.
+    An incomplete line is read again later; above a MiB it counts as several lines.
     """
     stop = log.tell() + _MOST_AT_A_TIME_BYTES
     while log.tell() < stop:

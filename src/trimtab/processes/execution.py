@@ -9,11 +9,11 @@ from trimtab.processes.ending import kill, living, new_mark
 from trimtab.processes.stat import Stat
 
 _MARK = "TRIMTAB_EXECUTION"
-CANNOT_START = 127  # a shell's exit code for a command that it does not find
+CANNOT_START = 127  # a shell's exit code for a missing command
 
 
 class Execution:
-    """A command that runs; `fileno()` becomes readable when its first process has ended.
+    """A running command; `fileno()` becomes readable when its first process has ended.
 
     Standard output and error replace the two files; standard input is empty. Raises OSError when
     the command cannot be started.
@@ -50,10 +50,10 @@ class Execution:
         return living(self.mark, self.pid)
 
     def end(self) -> tuple[int, float]:
-        """Kill whatever of it is alive; return the exit code and the CPU seconds of all of it.
+        """Kill its live processes; return the exit code and the CPU seconds of all.
 
-        A code below 0 is the number of the signal that ended the first process. Processes that
-        ended earlier and that nobody in the execution waited for are missing from the seconds.
+        A code below 0 is the number of the signal that ended the first process. The seconds lack
+        processes that ended earlier without a parent waiting for them.
         """
         others = kill(self.mark, self.pid)
         _, status, usage = os.wait4(self.pid, 0)

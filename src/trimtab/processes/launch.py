@@ -1,4 +1,4 @@
-"""Starting a program in a session of its own, and following it to its end."""
+"""Start a program in its own session, and follow it to its end."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ from trimtab.untrusted import new_file
 
 
 class Launched:
-    """A program that runs: its number, its start, its marks, and when it ended.
+    """A running program: its number, its start, its marks, and its end.
 
     `news` is set whenever a mark arrives or the program ends.
     """
@@ -37,22 +37,22 @@ class Launched:
 
     @property
     def ended_s(self) -> float | None:
-        """When the first process ended, in seconds since the start, or None while it runs."""
+        """The end of the first process, in seconds since the start, or None while it runs."""
         ended_at = self.exit.ended_at if self.exit else None
         return None if ended_at is None else ended_at - self.started_at
 
     @property
     def waits_for(self) -> str | None:
-        """Why a server is not ready, or None where it is, or there is none."""
+        """Why a server is not ready; None if it is, or if there is none."""
         return None if self.driving is None else self.driving.waits_for
 
     def give_up(self) -> None:
-        """Have nobody drive the program any more, as it is about to be killed."""
+        """End the driver, as the program will be killed now."""
         if self.driving is not None:
             self.driving.give_up()
 
     def arrived(self, data: bytes) -> None:
-        """Look for marks in what the program has just written."""
+        """Look for marks in new output of the program."""
         known = len(self.marks.epoch_ends_s)
         self.marks.feed(data, self.elapsed_s())
         if len(self.marks.epoch_ends_s) > known:
@@ -66,16 +66,15 @@ def launched(
     stderr: Path,
     on_errors: Callable[[bytes], None] | None = None,
 ) -> Iterator[Launched]:
-    """Start `program`; the block has to see to it that all its processes have ended.
+    """Start `program`; the block has to ensure that all its processes have ended.
 
-    Standard output and error go to the two files; `on_errors` is given what comes by the latter as
-    it comes. The first process leads a new session; it is
-    left to be waited for. Where marks, or that a server is ready, are read from what it writes,
-    PYTHONUNBUFFERED is set, so that Python's lines arrive when printed. A server is driven and
-    stopped meanwhile; `driving` has told all when the block has been left.
+    Standard output and error go to the two files; `on_errors` gets standard error as it comes. The
+    first process leads a new session; the caller has to wait for it. If marks or a server's
+    readiness are read from the output, PYTHONUNBUFFERED is set, so that Python's lines arrive when
+    printed. A server is driven and stopped meanwhile; `driving` is complete after the block.
 
-    Raises UserError when the command or the working directory cannot be used, or another server is
-    at the address of this one.
+    Raises UserError if the command or the working directory cannot be used, or if another server is
+    at this server's address.
     """
     if program.driver is not None:
         check_address(program.driver)
@@ -97,7 +96,7 @@ def launched(
                 subprocess.PIPE if from_pipe else out.fileno(),
                 err.fileno() if on_errors is None else subprocess.PIPE,
             )
-        process.returncode = 0  # whoever measures waits for it, with wait4
+        process.returncode = 0  # the caller waits for it with wait4
         run.pid = process.pid
         run.exit = ExitWatcher(process.pid, run.news.set)
         run.exit.start()
@@ -132,10 +131,10 @@ def launched(
 def followed(
     program: Program, stdout: Path, stderr: Path, interval_s: float = 0.1
 ) -> Iterator[int]:
-    """Run `program` to its end and yield its number once every `interval_s` while it runs.
+    """Run `program` to its end and yield its number every `interval_s` meanwhile.
 
-    It is killed after its `timeout_s`; processes that outlive it are killed, too. How it ended is
-    not told, nor what it cost: `measure_run` does that. Raises as `launched` does.
+    It is killed after its `timeout_s`; processes that outlive it are killed too. Use `measure_run`
+    to get its end and costs. Raises as `launched` does.
     """
     processes = RunProcesses()
     try:
@@ -157,9 +156,9 @@ def followed(
 
 @contextmanager
 def _on_cpus(count: int | None) -> Iterator[None]:
-    """Let what this thread starts in the block use `count` CPUs, as far as the system allows.
+    """Let processes that this thread starts in the block use `count` CPUs, if the system allows.
 
-    They are the first of those that the thread may use; where these are too few, others join.
+    These are the first CPUs that the thread may use; if there are too few, others are added.
     """
     before = os.sched_getaffinity(0)
     others = set(range(os.cpu_count() or 1)) - before
@@ -173,9 +172,9 @@ def _on_cpus(count: int | None) -> Iterator[None]:
 def start_process(program: Program, stdout: int, stderr: int) -> "subprocess.Popen[bytes]":
     """Start the first process of `program`, which leads a new session.
 
-    Standard output goes to a descriptor, or with subprocess.PIPE to us; then, or where a server is
-    waited for by what it writes, PYTHONUNBUFFERED is set. Raises UserError when the command or the
-    working directory cannot be used.
+    Standard output goes to a descriptor, or with subprocess.PIPE to us. With a pipe, or if a
+    server's readiness is read from the output, PYTHONUNBUFFERED is set. Raises UserError if the
+    command or the working directory cannot be used.
     """
     waited_for = program.driver is not None and program.driver.ready is not None
     unbuffered = {"PYTHONUNBUFFERED": "1"} if waited_for or stdout == subprocess.PIPE else {}

@@ -1,4 +1,4 @@
-"""When a program said that its first iteration or an epoch is done."""
+"""Find in a program's output when its first iteration and its epochs are done."""
 
 import os
 import re
@@ -15,9 +15,9 @@ from trimtab.processes.as_user import User, open_written
 from trimtab.untrusted import UntrustedFileError
 
 _LONGEST_LINE_BYTES = 1 << 20
-_LONGEST_SCORE = 400  # characters; float() reads no longer number any better
+_LONGEST_SCORE = 400  # characters; more digits do not change the float
 MOST_EPOCHS = 100_000
-_MOST_FILE_BYTES = 1 << 28  # that a file may grow between two looks at it
+_MOST_FILE_BYTES = 1 << 28  # that a file may grow between two reads
 _LARGEST_FILE_BYTES = 1 << 62
 _PIPE_PATIENCE_S = 5.0
 _CHUNK_BYTES = 1 << 16
@@ -25,10 +25,10 @@ _FILE_POLL_S = 0.005
 
 
 class MarkLog:
-    """The marks among the lines that have arrived so far: their times in seconds, their scores.
+    """The marks in the lines so far: their times in seconds, their scores.
 
-    The scores of an epoch are what the named groups of `marks.epoch` captured, as text. There are
-    `too_many` epochs where later ones than 100,000 were left out.
+    An epoch's scores are the named groups of `marks.epoch`, as text. `too_many`: epochs after the
+    first 100,000 were left out.
     """
 
     def __init__(self, marks: Marks) -> None:
@@ -41,9 +41,9 @@ class MarkLog:
         self._unfinished = bytearray()
 
     def feed(self, data: bytes, time_s: float) -> None:
-        """Look at the lines that `data`, which arrived at `time_s`, completes.
+        """Search the lines completed by `data`, which arrived at `time_s`.
 
-        Of a line without end the last MiB or two is looked at.
+        Only the last one or two MiB of an incomplete line are searched.
         """
         end = data.rfind(b"\n") + 1
         lines = (self._unfinished + data[:end]).split(b"\n")[:-1] if end else []
@@ -67,7 +67,7 @@ class MarkLog:
 
 
 class PipeReader(threading.Thread):
-    """Copies a pipe to a file until its last writer closes it, and hands on each piece."""
+    """Copies a pipe to a file until its last writer closes it, and passes each piece on."""
 
     def __init__(self, pipe: IO[bytes], copy: FileIO, on_data: Callable[[bytes], None]) -> None:
         super().__init__(daemon=True)
@@ -85,9 +85,9 @@ class PipeReader(threading.Thread):
                 self._failure = error
 
     def close(self) -> None:
-        """Wait for the end of the pipe; raise TrimtabError when the copy is not whole.
+        """Wait for the end of the pipe; raise TrimtabError if the copy is incomplete.
 
-        All processes of the run have ended; who else has the pipe got it from one of them.
+        All processes of the run have ended; any other writer got the pipe from one of them.
         """
         self.join(_PIPE_PATIENCE_S)
         if self.is_alive():
@@ -100,11 +100,11 @@ class PipeReader(threading.Thread):
 
 
 class FileFollower(threading.Thread):
-    """Hands on what a program, as `user`, appends to a file after this object is made.
+    """Passes on what a program, as `user`, appends to a file after this object is made.
 
-    What the file holds already is left out, unless the program empties the file first. It is
-    looked at every 5 ms. What is no regular file has no marks; of more than 256 MiB that are
-    appended between two looks nothing is read, nor later.
+    Earlier content is skipped, unless the program empties the file first. The file is read every 5
+    ms. Only regular files have marks. If more than 256 MiB are appended between two reads, reading
+    stops.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class FileFollower(threading.Thread):
         self._read()
 
     def close(self) -> None:
-        """Read what is left and stop."""
+        """Read the rest and stop."""
         self._ended.set()
         self.join()
         if self._too_much:
@@ -152,7 +152,7 @@ class FileFollower(threading.Thread):
 
 
 class ExitWatcher(threading.Thread):
-    """Notes when a child of this process ends, and leaves it to be waited for."""
+    """Notes when a child of this process ends, without reaping it."""
 
     def __init__(self, pid: int, on_end: Callable[[], None]) -> None:
         super().__init__(daemon=True)

@@ -1,10 +1,10 @@
-"""The most memory that a running trial may have.
+"""The memory limit of a running trial.
 
 Where a control group can be made, of version 2 (Documentation/admin-guide/cgroup-v2.rst,
-memory.max) or 1 (Documentation/admin-guide/cgroup-v1/memory.rst), it is that of all its processes
-together, and nothing is swapped. Else each process has the limit by itself, RLIMIT_DATA of
-getrlimit(2): what it may write to and shares with nobody. RLIMIT_AS would count what programs
-reserve and never use as well: several times of what PyTorch holds.
+memory.max) or 1 (Documentation/admin-guide/cgroup-v1/memory.rst), the limit is for all its
+processes together, without swapping. Else each process has its own limit, RLIMIT_DATA of
+getrlimit(2): private writable memory. RLIMIT_AS would also count reserved memory: several times the
+memory that PyTorch uses.
 """
 
 import re
@@ -29,20 +29,20 @@ class MemoryLimit(ABC):
     def set(self, job: HasProcesses, limit_bytes: int) -> None:
         """Limit the job's memory from now on.
 
-        Raises UserError where it holds more, or the machine does not allow the limit.
+        Raises UserError where it uses more, or the machine does not allow the limit.
         """
 
     def oom_killed(self) -> bool:
-        """Whether a process has been killed for the limit."""
+        """Whether the limit has killed a process."""
         return False
 
     def close(self) -> None:
-        """Leave nothing behind; the job has ended."""
+        """Clean up; the job has ended."""
         return None
 
 
 class GroupMemory(MemoryLimit):
-    """The memory of a control group of the trial's own, which is empty when it is given."""
+    """The memory of the trial's own control group, given empty."""
 
     def __init__(self, group: Path) -> None:
         self._group = group
@@ -51,7 +51,7 @@ class GroupMemory(MemoryLimit):
         self._events = group / ("memory.events" if second else "memory.oom_control")
         self._own_key = "anon" if second else "rss"
         swap = ("memory.swap.max", "memory.swappiness")[not second]
-        with suppress(OSError):  # a kernel without swapping, or one that does not count it
+        with suppress(OSError):  # a kernel without swap, or without its accounting
             (group / swap).write_text("0")
         self.description = "of all processes together, by a control group"
 
@@ -73,20 +73,20 @@ class GroupMemory(MemoryLimit):
         remove_group(self._group)
 
     def _check_held(self, limit_bytes: int) -> None:
-        """Version 2 would kill a process where more than the limit is held."""
+        """Raise UserError above the limit, where version 2 would kill a process."""
         text = (self._group / "memory.stat").read_text()
         fields = dict(line.split() for line in text.splitlines())
         _check(int(fields[self._own_key]), limit_bytes)
 
 
 class ProcessMemory(MemoryLimit):
-    """A limit of each process' data; `why` says why not of all together."""
+    """A limit of each process' data; `why` says why there is no common limit."""
 
     def __init__(self, why: str) -> None:
         self.description = f"of each process by itself (RLIMIT_DATA): {why}"
 
     def set(self, job: HasProcesses, limit_bytes: int) -> None:
-        """Limit every process, and what it starts, until there is none that was not limited."""
+        """Limit every process and its children, until none is without a limit."""
         limited: set[int] = set()
         while new := {one.pid for one in job.processes()} - limited:
             for process in new:
@@ -97,7 +97,7 @@ class ProcessMemory(MemoryLimit):
 
 
 def memory_limit() -> MemoryLimit:
-    """Return the best limit that this machine allows."""
+    """Return the best kind of limit on this machine."""
     try:
         return GroupMemory(make_group("memory"))
     except UserError as error:

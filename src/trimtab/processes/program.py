@@ -1,4 +1,4 @@
-"""A program as its user runs it: the command, its output, and how it marks its progress."""
+"""A program as its user runs it: the command, its output, and its progress marks."""
 
 import os
 import signal
@@ -17,11 +17,11 @@ from trimtab.processes.root import RootFileSystem
 
 @dataclass(frozen=True)
 class Driver:
-    """How a server is used in a run: when it is ready, what drives it then, and what stops it.
+    """How a run uses a server: when it is ready, which driver runs, and what stops it.
 
-    `ready` is searched in each line that the server writes; where it is None the server is ready
-    when `address`, HOST:PORT, accepts a connection. `stop` is the number of a signal. It runs in
-    `workdir`, None for that of the server.
+    `ready` is searched in each line of the server's output; if it is None, the server is ready when
+    `address`, HOST:PORT, accepts a connection. `stop` is a signal number. The driver runs in
+    `workdir`, None for the server's.
     """
 
     command: tuple[str, ...]
@@ -34,18 +34,16 @@ class Driver:
 
 @dataclass(frozen=True)
 class Program:
-    """A command with the whole environment that it runs in.
+    """A command with its whole environment.
 
-    `command[0]` is looked up in the PATH of `environment`, and relative to `workdir` when it
-    holds a slash. A run that takes longer than `timeout_s` is killed with all its processes.
-    `ends_with` are the exit codes, or minus the signals, of a run that ended well; where it is None
-    any is. With `by_tracer` the command is one that runs the program as its child, and ends as
-    that does. A program with a `driver` is a server.
-    `own_variables` are the names of those variables that the workload sets itself. `cpus` is the
-    number of CPUs that it may use, None for all that the process may that starts it. It
-    runs as `user`, None for the one that the process runs as.
+    `command[0]` is looked up in the PATH of `environment`, or relative to `workdir` if it has a
+    slash. A run longer than `timeout_s` is killed with all its processes. `ends_with` are the good
+    exit codes, or minus the signals; None allows any. With `by_tracer` the command runs the program
+    as its child, and ends as the child does. A program with a `driver` is a server. `own_variables`
+    are the variables that the workload sets. `cpus` is the number of CPUs that it may use, None for
+    all of the starting process. It runs as `user`, None for the user of the starting process.
 
-    In a `root` all of these are as programs inside see them; a driver stays outside.
+    In a `root` all paths are as programs inside see them; a driver stays outside.
     """
 
     command: tuple[str, ...]
@@ -70,13 +68,13 @@ class Program:
 
     @property
     def output_file(self) -> Path | None:
-        """The file whose content is compared, or None where it is standard output."""
+        """The compared file, or None for standard output."""
         return None if self.output.path is None else self.written("output.path", self.output.path)
 
     def written(self, key: str, path: str) -> Path:
-        """Return where a file that the program writes is for us; `path` may be relative to workdir.
+        """Return our path of a file that the program writes; `path` may be relative to workdir.
 
-        Raises UserError, which names `key`, for one that is gone with the root when it has ended.
+        Raises UserError, which names `key`, for a file that disappears with the root at the end.
         """
         inside = Path(os.path.normpath(self.workdir / path))
         if self.root is not None and not self.root.is_bound(inside):
@@ -87,44 +85,44 @@ class Program:
         return self.workdir / path
 
     def outside(self, path: str) -> Path:
-        """Return where a file is for us whose absolute path, by no link, its processes told."""
+        """Return our path of a file, for an absolute path without links from its processes."""
         return Path(path) if self.root is None else self.root.outside(PurePath(path))
 
     def with_access_to(self, *paths: Path) -> Self:
-        """Return the program, which sees files and folders of ours and may write to them.
+        """Return the program with read and write access to files and folders of ours.
 
-        Where it is another user's they are that user's then. Raises UserError where it cannot get
-        there.
+        If it runs as another user, they become that user's. Raises UserError if that user cannot
+        enter their folders.
         """
         if self.root is None:
             if self.user is not None:
                 self.user.give(*paths)
             return self
-        if self.user is not None:  # folders above are the root's own, which anybody may enter
+        if self.user is not None:  # all users may enter the root's folders above them
             self.user.own(*paths)
         return self.binding(*paths)
 
     def binding(self, *paths: Path) -> Self:
-        """Return the program, which sees files and folders where it has a root, as whose they are.
+        """Return the program, which sees files and folders in its root with unchanged owners.
 
-        It may write to those that its user may write to.
+        It may write to them if its user may.
         """
         return self if self.root is None else replace(self, root=self.root.binding(*paths))
 
     def seeing(self, *paths: Path) -> Self:
-        """Return the program, which sees files and folders of ours, where it has a root.
+        """Return the program, which sees files and folders of ours in its root.
 
-        It may not write to those that it had no access to.
+        It may write only to those that it already had access to.
         """
         return self if self.root is None else replace(self, root=self.root.seeing(*paths))
 
     def ending_as(self, exit_code: int) -> Self:
-        """Return the program, which has to end with `exit_code` from now on."""
+        """Return the program, which now has to end with `exit_code`."""
         return replace(self, ends_with=frozenset({exit_code}))
 
 
 def ended(exit_code: int) -> str:
-    """Return how a process ended: `ended with exit code 3`, `was ended by signal 15 (SIGTERM)`."""
+    """Return the end of a process: `ended with exit code 3`, `was ended by signal 15 (SIGTERM)`."""
     return f"{'ended with' if exit_code >= 0 else 'was ended by'} {format_exit_code(exit_code)}"
 
 

@@ -1,7 +1,7 @@
-"""A root file system that programs run in, without an engine: nobody writes to it.
+"""A root file system in which programs run without an engine and without changing it.
 
-`trimtab-in-root` (native/in_root) enters it: what programs write inside lies in memory, on top of
-the folder, and is gone when the last of them has ended.
+`trimtab-in-root` (native/in_root) enters it. Files that programs write inside are in memory, on top
+of the folder, and are lost when the last program ends.
 """
 
 import os
@@ -17,8 +17,8 @@ from trimtab.native import native_folders, native_path
 from trimtab.processes.as_user import User
 
 ENGINES_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# In a slim root: what puts removed files back for programs that load no library of ours (native/
-# file_init). Where the second is beside it, it starts what is run there.
+# In a slim root: INIT restores files for programs that load no library of ours (native/file_init).
+# If STARTED_BY_INIT exists, it starts the root's programs.
 INIT = Path("trimtab/init")
 STARTED_BY_INIT = Path("trimtab/started-by-init")
 OF_THE_KERNEL = tuple(map(Path, ("/proc", "/sys", "/dev")))  # inside they are the machine's
@@ -31,9 +31,9 @@ _LONGEST_ERROR_BYTES = 1 << 16
 class RootFileSystem:
     """The folder `folder`, as `/` of the programs that run in it.
 
-    `binds` are absolute paths of files and folders of this machine that programs see, and may
-    write to, at the same path inside; `seen` are those that they only see. Where the root has
-    something there it is hidden. Raises UserError for what is no folder.
+    `binds` are absolute paths of this machine's files and folders that programs may read and write
+    at the same path inside; `seen` can only be read. They hide the root's own entries. Raises
+    UserError if `folder` is no folder.
     """
 
     folder: Path
@@ -45,7 +45,7 @@ class RootFileSystem:
             raise UserError(
                 f"{self.folder}: not a folder by its absolute path; name a root file system"
             )
-        for bind in self.binds:  # there programs would write to it
+        for bind in self.binds:  # programs would write to the root there
             if any(each.is_relative_to(bind) for each in (self.folder, self.folder.resolve())):
                 raise UserError(
                     f"{bind}: holds the root {self.folder}, which programs in that would write to;"
@@ -54,26 +54,26 @@ class RootFileSystem:
 
     @property
     def is_started_by_init(self) -> bool:
-        """Whether it is a slim one whose programs are started by INIT."""
+        """Whether it is a slim root whose programs are started by INIT."""
         return (self.folder / STARTED_BY_INIT).is_file()
 
     def binding(self, *paths: Path) -> Self:
-        """Return the root with `paths` of this machine in it too, by each name that they have."""
+        """Return the root with `paths` of this machine, by all their names."""
         binds = {*self.binds, *_names(paths)}
         return replace(
             self, binds=tuple(sorted(binds)), seen=tuple(p for p in self.seen if p not in binds)
         )
 
     def seeing(self, *paths: Path) -> Self:
-        """Return the same, but that nobody may write to what was not bound before."""
+        """Return the root with `paths` of this machine, read-only unless they were bound before."""
         new = _names(paths) - set(self.binds)
         return replace(self, seen=tuple(sorted({*self.seen, *new})))
 
     def with_network_names(self) -> Self:
-        """Return the root with this machine's names of the network where it has none of its own.
+        """Return the root with this machine's network names, for files that it lacks.
 
-        Images have none, or empty files: engines mount theirs, without which not even `localhost`
-        is known.
+        Images have no such files, or empty ones: engines mount theirs, without which not even
+        `localhost` is known.
         """
         lacking = [
             path for path in _NETWORK_NAMES if path.is_file() and not self._has_anything_at(path)
@@ -87,9 +87,9 @@ class RootFileSystem:
 
     @cached_property
     def bound(self) -> dict[str, Path]:
-        """What is there as outside: by its path inside, with a slash, the path outside.
+        """The bound paths: each path inside, with a slash, mapped to the path outside.
 
-        A bind below a link of the root is at two paths.
+        A bind below a link of the root has two paths inside.
         """
         found = {f"{path}/": path for path in OF_THE_KERNEL}
         for bind in (*self.binds, *self.seen, *native_folders()):
@@ -98,26 +98,26 @@ class RootFileSystem:
         return found
 
     def is_bound(self, path: PurePath) -> bool:
-        """Whether programs inside see at `path` what is there outside."""
+        """Whether `path` inside is the same file as outside."""
         return f"{path}/".startswith(tuple(self.bound))
 
     def inside(self, path: Path) -> PurePath:
-        """Return what programs inside call a path that `outside` or `find` returned."""
+        """Return the path inside of a path that `outside` or `find` returned."""
         if path.is_relative_to(self.folder):
             return PurePath("/") / path.relative_to(self.folder)
         return path
 
     def outside(self, path: PurePath) -> Path:
-        """Return where the absolute path `path` of programs inside is outside, by no link."""
+        """Return the path outside of the absolute path `path` inside, which has no links."""
         for start, bind in self.bound.items() if self.is_bound(path) else ():
             if f"{path}/".startswith(start):
                 return bind / path.relative_to(start)
         return self._in_folder(path)
 
     def find(self, path: PurePath) -> Path | None:
-        """Return where what the absolute path `path` leads to inside is outside.
+        """Return the path outside of the file to which the absolute path `path` inside leads.
 
-        Links are followed as for programs inside. None where it leads to nothing.
+        Links are resolved as for programs inside. None if it leads to nothing.
         """
         followed = self._followed(path, self.outside)
         found = None if followed is None else self.outside(followed)
@@ -127,9 +127,9 @@ class RootFileSystem:
         return self.folder / path.relative_to("/")
 
     def _followed(self, path: PurePath, outside: Callable[[PurePath], Path]) -> PurePath | None:
-        """Return the absolute `path` without links and `..`; of what is not there the rest stays.
+        """Return the absolute `path` without links and `..`; missing components stay.
 
-        None where a link leads nowhere, or `..` is behind what is no folder.
+        None if a link leads nowhere, or `..` follows something other than a folder.
         """
         here, links = PurePath("/"), 0
         waiting = list(path.parts[:0:-1])
@@ -152,9 +152,9 @@ class RootFileSystem:
         return here
 
     def which(self, name: str, search: str, workdir: PurePath) -> Path | None:
-        """Return where the program `name` is outside, looked for as programs inside do.
+        """Return the path outside of the program `name`, looked up as programs inside do.
 
-        `search` is their PATH. None where there is no such program.
+        `search` is their PATH. None if there is no such program.
         """
         folders = [""] if "/" in name else search.split(":")
         for folder in folders:
@@ -164,9 +164,9 @@ class RootFileSystem:
         return None
 
     def entering(self, command: Sequence[str], workdir: PurePath, user: User | None) -> list[str]:
-        """Return the command that enters the root, goes to `workdir` and becomes `command`.
+        """Return the command that enters the root, goes to `workdir` and executes `command`.
 
-        In a slim root whose programs are started by INIT it is that which becomes it.
+        In a slim root started by INIT, INIT starts the command.
         """
         words = [str(native_path("trimtab-in-root")), "--workdir", str(workdir)]
         for path in (*native_folders(), *self.seen):
@@ -184,10 +184,10 @@ class RootFileSystem:
     def start(
         self, command: Sequence[str], workdir: PurePath, user: User | None, **options: Any
     ) -> "subprocess.Popen[bytes]":
-        """Start `command` inside, in the process that Popen tells, with Popen's `options`.
+        """Start `command` inside, in the process that Popen returns, with Popen's `options`.
 
-        It is looked up in the PATH of its own environment. Raises UserError where the root cannot
-        be entered, or the working directory or the command not be used there.
+        It is looked up in the PATH of its own environment. Raises UserError if the root, the
+        working directory or the command cannot be used.
         """
         told, tell = os.pipe()
         words = self.entering(command, workdir, user)
@@ -197,7 +197,7 @@ class RootFileSystem:
                 process = subprocess.Popen(words, pass_fds=(tell,), **options)
             finally:
                 os.close(tell)
-            error = errors.read(_LONGEST_ERROR_BYTES)  # closed by the exec that succeeds
+            error = errors.read(_LONGEST_ERROR_BYTES)  # a successful exec closes it
         if error:
             process.communicate()
             raise UserError(error.decode(errors="replace").strip())

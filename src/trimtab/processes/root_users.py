@@ -8,14 +8,14 @@ from trimtab.processes.root import RootFileSystem
 from trimtab.untrusted import UntrustedFileError, read_untrusted
 
 _MOST_BYTES = 1 << 22
-_LARGEST_NUMBER = (1 << 32) - 2  # the last one stands for none
+_LARGEST_NUMBER = (1 << 32) - 2  # the next number means no user
 
 
 def user_in(root: RootFileSystem, text: str) -> User:
     """Return the user that `text`, NAME, UID, NAME:GROUP or UID:GID, names in `root`.
 
-    As container engines have it: a number needs no entry, its group is 0 then; groups that list the
-    user are its too where `text` names none. Raises UserError where a name is not known there.
+    As in container engines: a number without an entry has group 0; unless `text` has a group,
+    groups that list the user are added. Raises UserError for an unknown name.
     """
     name, colon, group = text.partition(":")
     passwd = _entries(root, "/etc/passwd", 7)
@@ -38,7 +38,7 @@ def user_in(root: RootFileSystem, text: str) -> User:
 
 
 def _of(entries: list[list[str]], name: str) -> list[str] | None:
-    """The entry of a name, or else of a number."""
+    """Return the entry with a name, or otherwise a number."""
     for place in (0, 2):
         for entry in entries:
             if entry[place] == name:

@@ -1,4 +1,4 @@
-"""Which processes belong to a run: its first process and everything that descends from it.
+"""The processes of a run: its first process and all descendants.
 
 A process belongs to the run if it is in the session of the run's first process, or if its parent
 belongs to the run. A daemon leaves the session and loses its parent; so that it is not lost, the
@@ -20,7 +20,7 @@ _PR_GET_CHILD_SUBREAPER = 37
 
 @contextmanager
 def adopting_orphans() -> Iterator[None]:
-    """Make this process the parent of orphaned descendants while the block runs."""
+    """Make this process adopt orphaned descendants during the block."""
     libc = ctypes.CDLL(None, use_errno=True)
     before = ctypes.c_int()
     libc.prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
@@ -34,14 +34,14 @@ def adopting_orphans() -> Iterator[None]:
 class RunProcesses:
     """The processes of one run.
 
-    Make it before the run starts: what exists then is not of the run, and neither is what this
-    process starts in its own session later on. `leader` is the run's first process, to be set
-    when it is there; the first process has to lead a session of its own. In a container the session
-    of others may be 0: its leader is outside.
+    Make it before the run starts: processes that exist then are not of the run, nor are later
+    children of this process in its own session. `leader` is the run's first process, set after its
+    start; it has to lead its own session. In a container the session of other processes may be 0:
+    its leader is outside.
 
-    Where several runs go on at once, orphans cannot be told apart: each run's processes then have
-    its `mark`, NAME=value, in their environment, and by it they are found. `killed` are the
-    numbers of those that `kill` ended.
+    The orphans of simultaneous runs cannot be told apart: each run then puts its `mark`,
+    NAME=value, into its processes' environment, to find them. `killed` are the numbers of the
+    processes that `kill` ended.
     """
 
     def __init__(self, mark: str | None = None) -> None:
@@ -52,10 +52,10 @@ class RunProcesses:
         self._members: dict[int, int] = {}
 
     def living(self) -> list[Stat]:
-        """Return the run's processes, ended ones that nobody waited for included, oldest first.
+        """Return the run's processes, oldest first, including ended ones that nobody reaped.
 
-        A process is read after its ancestors: so one that ends meanwhile is missing from a sum
-        over processes and the children they waited for, and never counted twice.
+        A process is read after its ancestors. So a process that ends meanwhile may be missing from
+        a sum over processes and their reaped children, but never counts twice.
         """
         listed = all_pids()
         self._strangers &= listed
@@ -75,11 +75,11 @@ class RunProcesses:
 
     @property
     def members(self) -> list[int]:
-        """The numbers of the processes that `living` last found, or of those that followed."""
+        """The numbers of the processes that the last call of `living` found."""
         return list(self._members)
 
     def kill(self) -> int:
-        """Kill every process of the run; return how many there were."""
+        """Kill every process of the run; return their number."""
         killed = kill_all(lambda: [stat for stat in self.living() if not stat.is_zombie])
         self.killed |= {stat.pid for stat in killed}
         return len(killed)

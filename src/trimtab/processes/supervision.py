@@ -1,12 +1,12 @@
-"""Nothing that a command line or a rule's script starts outlives it, wherever it is killed.
+"""Supervise all processes that a command line or a rule's script starts: none outlives it.
 
-The process that a person or Snakemake started becomes the first of two native supervisors
-(native/supervisor); the Python program goes on as a child of the second. Each of the two kills
-everything when the other is gone, and the first also does when a process between it and the
-Snakemake that started the rule is. The program itself gets SIGTERM when both are.
+The process started by the user or by Snakemake becomes the first of two native supervisors
+(native/supervisor); the Python program continues as a child of the second. Each supervisor kills
+everything when the other one is gone. The first also does so when a process between it and the
+rule's Snakemake is gone. The program itself gets SIGTERM when both are gone.
 
-What a program sees that is traced does not change: its parent, session, process group, signals and
-environment are what they would be, but for an ignored SIGCHLD.
+Traced programs see no change: parent, session, process group, signals and environment are as
+without supervision, except for an ignored SIGCHLD.
 """
 
 import ctypes
@@ -23,33 +23,33 @@ from typing import NoReturn
 from trimtab.errors import Stopped, TrimtabError, exit_on_error
 from trimtab.places import NATIVE
 
-STARTER = "TRIMTAB_STARTER"  # the Snakemake process that runs a rule: rules' shells set it
+STARTER = "TRIMTAB_STARTER"  # the Snakemake process that runs a rule; set by rules' shells
 _PR_SET_PDEATHSIG = 1
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StarterGoneError(TrimtabError):
-    """Snakemake, which a rule's script belongs to, has ended."""
+    """The Snakemake of a rule's script has ended."""
 
 
 @contextmanager
 def supervised() -> Iterator[None]:
-    """Run a script's block supervised, errors told in one line; the script's last lines."""
+    """Run a script's block supervised, with errors as one line; used in the script's last lines."""
     with exit_on_error():
         supervise()
         yield
 
 
 def supervise() -> None:
-    """Put this process under supervision, and have signals that end programs raise Stopped.
+    """Put this process under supervision; terminating signals raise Stopped.
 
     Returns in a child of this process, which has to be its only thread. Without the native
-    supervisor, which `make native` builds, signals are all that changes. Raises StarterGoneError
-    where Snakemake is not alive any more.
+    supervisor, from `make native`, only the signals change. Raises StarterGoneError if Snakemake
+    has ended.
     """
     supervisor = NATIVE / "trimtab-supervisor"
     watched = _up_to(os.environ.pop(STARTER, None))
-    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:  # nothing could be waited for
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:  # children could not be waited for
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_ENDING, signal.SIGQUIT})
     if supervisor.is_file():
@@ -66,10 +66,10 @@ def supervise() -> None:
 
 
 def _become(supervisor: Path, watched: list[int], *, apart: bool = False) -> int:
-    """Go on as a child; this process becomes its supervisor, which watches the pidfds.
+    """Continue as a child; this process becomes its supervisor, which watches the pidfds.
 
-    Returns the supervisor's number. `apart` it leaves its process group, so that no signal to that
-    ends both supervisors.
+    Returns the supervisor's number. With `apart` it leaves its process group, so that no signal to
+    the group ends both supervisors.
     """
     parent, child = os.getpid(), os.fork()
     if not child:
@@ -79,7 +79,7 @@ def _become(supervisor: Path, watched: list[int], *, apart: bool = False) -> int
     try:
         if apart:
             os.setsid()
-            _be_told_of_parents_end()  # in time also where there is nothing to watch
+            _be_told_of_parents_end()  # early enough even without a pidfd to watch
         for descriptor in watched:
             os.set_inheritable(descriptor, True)
         os.execv(supervisor, [supervisor.name, str(child), *map(str, watched)])
@@ -91,12 +91,12 @@ def _become(supervisor: Path, watched: list[int], *, apart: bool = False) -> int
 
 
 def _be_told_of_parents_end() -> None:
-    """Get SIGTERM when the process that started this one ends."""
+    """Get SIGTERM when the parent process ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def _watched(numbers: list[int]) -> list[int]:
-    """Return pidfds of processes; none where the system has none (before Linux 5.3) or refuses."""
+    """Return pidfds of processes; none if the system lacks them (before Linux 5.3) or refuses."""
     try:
         return [os.pidfd_open(number) for number in numbers]
     except OSError as error:
@@ -106,13 +106,13 @@ def _watched(numbers: list[int]) -> list[int]:
 
 
 def _check_parent(number: int) -> None:
-    """End where the supervisor is gone already: nothing has been started."""
+    """End if the supervisor has already ended: nothing was started yet."""
     if os.getppid() != number:
         os._exit(128 + signal.SIGTERM)
 
 
 def _up_to(starter: str | None) -> list[int]:
-    """Return pidfds of this process' ancestors up to `starter`; none without one."""
+    """Return pidfds of this process's ancestors up to `starter`; none without one."""
     if not starter or not starter.isdecimal():
         return []
     numbers = _ancestors(int(starter))
@@ -120,7 +120,7 @@ def _up_to(starter: str | None) -> list[int]:
         descriptors = _watched(numbers)
     except ProcessLookupError:
         raise StarterGoneError("Snakemake has ended") from None
-    if numbers != _ancestors(int(starter)):  # another process has such a number meanwhile
+    if numbers != _ancestors(int(starter)):  # a number was reused meanwhile
         raise StarterGoneError("Snakemake has ended")
     return descriptors
 
@@ -140,6 +140,6 @@ def _ancestors(starter: int) -> list[int]:
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    for each in _ENDING:  # what cleans up is not to be interrupted
+    for each in _ENDING:  # clean-up must not be interrupted
         signal.signal(each, signal.SIG_IGN)
     raise Stopped(number)

@@ -1,1 +1,1 @@
-"""What a run of a program touched, and what it cost."""
+"""Find what a run of a program uses, and measure its costs."""

@@ -1,4 +1,4 @@
-"""Who else had the machine: what its processors did for others while runs were measured."""
+"""Contention: how much the processors worked for others while runs were measured."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from typing import Self
 from trimtab.profiling.meters.machine import parse_busy_s
 from trimtab.records.verdict import MachineLoad
 
-_STOLEN = 8  # its place in the first line of /proc/stat, after the word `cpu`
+_STOLEN = 8  # column of the first line of /proc/stat, after the word `cpu`
 _WAITED = re.compile(r"^some .*\btotal=(\d+)", re.MULTILINE)
 
 
@@ -18,8 +18,8 @@ _WAITED = re.compile(r"^some .*\btotal=(\d+)", re.MULTILINE)
 class Glimpse:
     """The machine at one moment: seconds of all its processors together, since it started.
 
-    `own_s` is the processor time of this process and of those that it waited for; `waited_s` the
-    time in which any process waited for a processor, of the kernel's pressure stall information.
+    `own_s` is the processor time of this process and of its reaped children. `waited_s` is the time
+    in which any process waited for a processor (pressure stall information).
     """
 
     clock_s: float
@@ -30,14 +30,14 @@ class Glimpse:
 
     @classmethod
     def now(cls) -> Self:
-        """Look at the machine."""
+        """Read the counters now."""
         stat = Path("/proc/stat").read_text()
         times = os.times()
         own_s = times.user + times.system + times.children_user + times.children_system
         return cls(time.monotonic(), parse_busy_s(stat), stolen_s(stat), own_s, _waited_s())
 
     def load_until(self, later: Self) -> MachineLoad:
-        """Return how loaded the machine was by others between two moments."""
+        """Return the load by others between two moments."""
         wall_s = max(later.clock_s - self.clock_s, 1e-9)
         all_s = wall_s * (os.cpu_count() or 1)
         own_s = later.own_s - self.own_s
@@ -49,13 +49,13 @@ class Glimpse:
 
 
 def stolen_s(proc_stat: str) -> float:
-    """Return the seconds that a host gave to other guests, from /proc/stat (proc_stat(5))."""
+    """Return the seconds that the host gave to other guests, from /proc/stat (proc_stat(5))."""
     words = proc_stat.split("\n")[0].split()
     return int(words[_STOLEN]) / os.sysconf("SC_CLK_TCK") if len(words) > _STOLEN else 0.0
 
 
 def _waited_s() -> float:
-    """Return 0 where the kernel keeps no pressure stall information."""
+    """Return the time of waiting for a processor; 0 without pressure stall information."""
     try:
         found = _WAITED.search(Path("/proc/pressure/cpu").read_text())
     except OSError:

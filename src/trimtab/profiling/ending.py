@@ -1,4 +1,4 @@
-"""What is said of a run that did not end as it has to, and what to type where that is right."""
+"""Messages about runs that ended otherwise than they should, with the option that allows it."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from trimtab.config.signals import signal_name
 from trimtab.errors import UserError
 from trimtab.profiling.runs.measured import MeasuredRun, failure_of, in_one_line, last_lines
 
-_DRAWN = " =\t"  # around a line, as pytest does
+_DRAWN = " =\t"  # characters around a line, as in pytest's output
 _PYTEST = re.compile(r"(?:^|[\s/'\"])(?:pytest|py\.test)(?:[\s'\"]|$)")
 # https://docs.pytest.org/en/stable/reference/exit-codes.html
 _OF_PYTEST = {
@@ -22,8 +22,8 @@ _OF_PYTEST = {
 def check_first_run(run: MeasuredRun, command: Sequence[str], *, of_yaml: bool) -> MeasuredRun:
     """Return `run`, the first of `command`.
 
-    Raises UserError if it did not end well: how it ended, the last line that it wrote, and the
-    option, or key `of_yaml`, that allows such an end or gives it more time.
+    Raises UserError if it did not end well: with its end, its last line, and the option, or key
+    `of_yaml`, that allows such an end or more time.
     """
     if run.failure is None:
         return run
@@ -38,9 +38,9 @@ def check_first_run(run: MeasuredRun, command: Sequence[str], *, of_yaml: bool) 
 
 
 def check_traced_run(run: MeasuredRun, command: Sequence[str]) -> MeasuredRun:
-    """Return `run`, a traced one of `command`, of which an untraced one has ended well.
+    """Return `run`, a traced run of `command`; an untraced run has ended well.
 
-    Raises UserError if this one did not.
+    Raises UserError if this run did not end well.
     """
     failure = failure_of(run, command)
     if failure is not None:
@@ -49,7 +49,7 @@ def check_traced_run(run: MeasuredRun, command: Sequence[str]) -> MeasuredRun:
 
 
 def otherwise_while_traced(failure: str) -> str:
-    """Return the failure of a traced run with the fact that an untraced one ended well."""
+    """Return the failure of a traced run, with a note that an untraced run ended well."""
     first, *others = failure.split("\n")
     first += (
         "; a run that was not traced ended well: run the command again by itself to see whether it"
@@ -59,7 +59,7 @@ def otherwise_while_traced(failure: str) -> str:
 
 
 def end_as_given(exit_code: int) -> str:
-    """Return an exit code, or minus a signal, as `ends_with` takes it."""
+    """Return an exit code, or minus a signal, in the notation of `ends_with`."""
     return str(exit_code) if exit_code >= 0 else signal_name(-exit_code)
 
 

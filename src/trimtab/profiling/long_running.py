@@ -1,4 +1,4 @@
-"""What a person is told of a program that runs for long: it may be a server that nobody drives."""
+"""Hints for the user while a program runs long: it may be a server without a driver."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -10,15 +10,15 @@ from trimtab.untrusted import UntrustedFileError, last_bytes_of
 
 AFTER_S = 20.0
 _LISTENS = "0A"  # TCP_LISTEN of Linux's include/net/tcp_states.h
-_LONGEST_LINE_BYTES = 200  # of which the end is shown, and blank lines behind it
+_LONGEST_LINE_BYTES = 200  # of the last line, and of the blank lines after it
 _OPTIONS = "`--ready PATTERN` or `--address {}` says when it is (YAML: `server.ready`, `.address`)"
 
 
 class LongRun:
-    """A run of `command`, which is looked at after AFTER_S seconds, then each time twice as late.
+    """A run of `command`, examined after AFTER_S seconds and then at doubling intervals.
 
-    It writes to `logs`. It is told once of a server that it is not ready, and of a program that is
-    not driven and listens on a TCP port how a server is given.
+    It writes to `logs`. Two hints are given once: that a server is not ready, and how to declare a
+    server if a program without a driver listens on a TCP port.
     """
 
     def __init__(self, command: Sequence[str], *, is_driven: bool, logs: Sequence[Path]) -> None:
@@ -26,7 +26,7 @@ class LongRun:
         self._logs = logs
 
     def look(self, elapsed_s: float, pids: Iterable[int], waits_for: str | None) -> None:
-        """Tell what there is to tell of processes; `waits_for` is why a server is not ready."""
+        """Give the hints that apply to the processes; `waits_for` is why a server is not ready."""
         if elapsed_s < self._due_s:
             return
         self._due_s *= 2
@@ -53,10 +53,10 @@ class LongRun:
 
 
 def listening_ports(pids: Iterable[int]) -> set[int]:
-    """Return the TCP ports that processes listen on, as /proc/PID/net/tcp and tcp6 have them."""
+    """Return the TCP ports that processes listen on, from /proc/PID/net/tcp and tcp6."""
     ports: set[int] = set()
     for pid in pids:
-        with suppress(OSError):  # it has ended, or is another user's
+        with suppress(OSError):  # it has ended, or belongs to another user
             sockets = _sockets_of(pid)
             for table in ("tcp", "tcp6") if sockets else ():
                 for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
@@ -67,7 +67,7 @@ def listening_ports(pids: Iterable[int]) -> set[int]:
 
 
 def _sockets_of(pid: int) -> set[str]:
-    """Return the inodes of the sockets that a process has open."""
+    """Return the inodes of a process's open sockets."""
     sockets = set()
     for entry in os.scandir(f"/proc/{pid}/fd"):
         with suppress(OSError):
@@ -78,8 +78,8 @@ def _sockets_of(pid: int) -> set[str]:
 
 
 def _last_line_of(logs: Sequence[Path]) -> str:
-    """Return the last line that is not blank of the file that was written to last, or nothing."""
-    with suppress(OSError, UntrustedFileError):  # the program moved them
+    """Return the last line that is not blank of the most recently written file, or ""."""
+    with suppress(OSError, UntrustedFileError):  # the program moved the files
         latest = max(logs, key=lambda log: (log.stat().st_size > 0, log.stat().st_mtime_ns))
         end = last_bytes_of(latest, _LONGEST_LINE_BYTES).decode(errors="replace").rstrip()
         return "".join(end.splitlines()[-1:]).strip()

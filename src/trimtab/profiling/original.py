@@ -1,4 +1,4 @@
-"""How a program behaves where nothing was changed: how it ends, and what of it can be compared."""
+"""The behaviour of an unchanged program: its end, and the comparable parts of its output."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ from trimtab.records.usage import Usage
 
 @dataclass(frozen=True)
 class Original:
-    """A workload with what its first two runs told, these runs, and remarks on what they told.
+    """A workload with the findings of its first two runs, these runs, and remarks.
 
-    Both had its code as it is; the second was slower, its files being followed, so that times in
-    its output differ.
+    Both ran unchanged code. The second was slower, as its files were followed, so times in its
+    output differ.
     """
 
     workload: Workload
@@ -33,9 +33,9 @@ class Original:
     remarks: list[str]
 
     def trace(self, traced_runs: int, left_alone: Iterable[str] = ()) -> Usage:
-        """Trace its functions too, and return all that it used; the remarks are among the notes.
+        """Trace its functions too, and return its whole use; the remarks are among the notes.
 
-        No function of the objects `left_alone`, by their real paths, is traced.
+        Functions of the objects `left_alone`, by their real paths, are not traced.
         """
         usage, _ = trace_program(
             self.workload, self.program, NO_POWER_MODEL, self.folder, traced_runs,
@@ -45,13 +45,13 @@ class Original:
 
 
 def as_it_runs(workload: Workload, folder: Path, choose: bool) -> Original:
-    """Run `workload` twice as it is and find how it has to end, and what of it can be compared.
+    """Run `workload` twice unchanged to find its end and a comparison of its output.
 
-    Its `ends_with` becomes how the first run ended. With `choose` its output is compared in the
-    strictest way by which both are equal. Logs and the record of its files stay in `folder`.
+    `ends_with` becomes the end of the first run. With `choose`, the comparison is the strictest by
+    which both outputs are equal. Logs and the record of its files stay in `folder`.
 
-    Raises UserError when a run does not end well, or the second not as the first did; and without
-    `choose` when their outputs are not equal as the workload has them compared.
+    Raises UserError if a run does not end well, or the two end differently. Without `choose` also
+    if their outputs differ by the workload's own comparison.
     """
     remove_tree(folder)
     program = program_of(workload, folder / "output")

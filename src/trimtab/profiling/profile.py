@@ -1,4 +1,4 @@
-"""The stage `profile`: what a workload uses, in traced runs, and what it costs, in plain ones."""
+"""The stage `profile`: find a workload's use in traced runs, and its costs in plain ones."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -46,7 +46,7 @@ def profile_workload(
 ) -> None:
     """Run `workload` plain and traced; write usage.json, runs.parquet and epochs.parquet.
 
-    Logs and records of the runs stay in `destination`/runs. Raises UserError when a run fails.
+    Logs and records of the runs stay in `destination`/runs. Raises UserError if a run fails.
     """
     folder = destination / "runs"
     remove_tree(folder)
@@ -71,12 +71,12 @@ def profile_workload(
 def trace_workload(
     workload: Workload, folder: Path, traced_runs: int = 1, left_alone: Iterable[str] = ()
 ) -> Usage:
-    """Run `workload` with its code traced and once with its files, and return what it used.
+    """Run `workload` with its code traced and once with its files followed; return its use.
 
-    `traced_runs` runs are traced for functions and, with a GPU, kernels; all that any of them used
-    counts. No function of the objects `left_alone` is traced.
+    `traced_runs` runs are traced for functions and, with a GPU, kernels; the use of all is united.
+    Functions of the objects `left_alone` are not traced.
 
-    Logs and records stay in `folder`. Raises UserError when a run fails.
+    Logs and records stay in `folder`. Raises UserError if a run fails.
     """
     remove_tree(folder)
     program = program_of(workload, folder / "output")
@@ -86,7 +86,7 @@ def trace_workload(
 
 
 def model_of(hardware: Hardware) -> HardwareModel:
-    """Return the power model that a hardware YAML describes."""
+    """Return the power model in a hardware YAML."""
     return HardwareModel(
         name=hardware.name,
         cores=hardware.cores,
@@ -100,9 +100,9 @@ def model_of(hardware: Hardware) -> HardwareModel:
 
 
 def follow_files(program: Program, hardware: HardwareModel, folder: Path) -> MeasuredRun:
-    """Run `program`, its code as it is, with its files followed; the record stays in `folder`.
+    """Run `program`, its code unchanged, with its files followed; the record stays in `folder`.
 
-    Raises UserError when the run fails, with what the tracer could not follow.
+    Raises UserError if the run fails, with the files that the tracer could not follow.
     """
     followed = with_files_followed(program, folder / _FILES)
     with _telling_what_was_not_followed(folder):
@@ -118,7 +118,7 @@ def _self_checking(
     files: FileTrace,
     left_alone: Collection[str],
 ) -> list[str]:
-    """Return the libraries without whose functions the program can be traced, or none."""
+    """Return the libraries that must not be traced for the program to end well, or none."""
     mapped = {use.real_path for use in files.files if "map_execute" in use.uses}
     candidates = sorted(
         path
@@ -138,7 +138,7 @@ def _self_checking(
 
 @contextmanager
 def _telling_what_was_not_followed(folder: Path) -> Iterator[None]:
-    """Add to a UserError what the tracer of files could not follow: why a run failed, perhaps."""
+    """Add to a UserError what the file tracer could not follow: a possible reason for it."""
     record = folder / _FILES
     try:
         yield
@@ -152,7 +152,7 @@ def with_files_followed(program: Program, record: Path) -> Program:
     """Return `program` run by the file tracer, which writes to `record`."""
     record.parent.mkdir(parents=True, exist_ok=True)
     command = tracing_command(program.command, record)
-    if program.user is not None or program.root is not None:  # the tracer may make no file there
+    if program.user is not None or program.root is not None:  # the tracer may not create it
         record.touch()
         program = program.with_access_to(record)
     return replace(program, command=command, by_tracer=True)
@@ -168,13 +168,13 @@ def trace_program(
     followed: MeasuredRun | None = None,
     left_alone: Iterable[str] = (),
 ) -> tuple[Usage, list[MeasuredRun]]:
-    """Return what `program` used in `traced_runs` traced runs and one that follows its files.
+    """Return the use of `program` in `traced_runs` traced runs and one run that follows its files.
 
-    `plain` is a run as it is, and `followed` one of `follow_files` into `folder`, where these were
-    made before. No function of the objects `left_alone` is traced. Returns the runs that were
-    made with them. Raises UserError when one fails.
+    `plain` is an untraced run, and `followed` a run by `follow_files` into `folder`, if they exist
+    already. Functions of the objects `left_alone` are not traced. Also returns the runs. Raises
+    UserError if a run fails.
     """
-    # First, as it says in a word where a program is none that can be traced.
+    # This run goes first: it reports at once a program that cannot be traced.
     files_run = followed or follow_files(program, hardware, folder)
     program = program.ending_as(files_run.exit_code)
     files = read_file_trace(folder / _FILES)

@@ -1,14 +1,14 @@
-"""How many runs were enough: the saturation of what runs used, and an estimate of the unseen.
+"""Saturation: whether the runs were enough, and an estimate of the unseen items.
 
-A run either uses a function or file or does not: these are incidence data, with the run as the
-sampling unit. After t runs, Q1 of the items were used by one run alone and Q2 by two.
+A run uses a function or file, or does not: these are incidence data, with the run as the sampling
+unit. After t runs, Q1 items were used by exactly one run and Q2 by two.
 
 - The mean number seen after h of the runs, over all orders, has a closed form: sample-based
   rarefaction (Colwell, Mao and Chang 2004, equation 5).
 - Unseen items, a lower bound: Chao2, bias-corrected, (t-1)/t Q1 (Q1-1) / (2 (Q2+1)) (Chao 1987; the
   form of Chao and Chiu 2016).
-- What one more run adds: Q1/t (Good 1953, for incidence data). With it the coverage: the share of a
-  run's items that others used too (Chao and Jost 2012, equation 5 for samples of incidence).
+- New items of one more run: Q1/t (Good 1953, for incidence data). From it the coverage: the share
+  of a run's items that others used too (Chao and Jost 2012, equation 5 for samples of incidence).
 """
 
 from collections import Counter
@@ -24,9 +24,9 @@ def saturation_of(
     by: Literal["run", "workload"],
     used_in: Sequence[Collection[Hashable]],
 ) -> Saturation | None:
-    """Return how saturated what was used is; `used_in` is what each run used, each item once.
+    """Return the saturation of used items; `used_in` has the items of each run, each once.
 
-    Without a run there is nothing to say, and None is returned.
+    Returns None without a run.
     """
     if not used_in:
         return None
@@ -49,7 +49,7 @@ def saturation_of(
 
 
 def _seen_after(drawn: int, runs: int, how_many: Counter[int]) -> float:
-    """Of comb(runs, drawn) choices, comb(runs - times, drawn) have no run of an item's `times`."""
+    """Return the items seen: comb(runs - times, drawn) of comb(runs, drawn) choices miss one."""
     choices = comb(runs, drawn)
     return sum(
         number * (1 - comb(runs - times, drawn) / choices) for times, number in how_many.items()

@@ -1,25 +1,25 @@
-"""Which libraries a program cannot have changed, as they check their own code or file.
+"""Find libraries that must not change, as they check their own code or file.
 
-Whoever adds up the bytes of a library finds traps in a traced run, and holes in a slim one, and the
-program fails. With that library left alone it does not.
+A checksum of a library finds traps in a traced run and holes in a slim one, and the program fails.
+It does not fail if that library is left alone.
 """
 
 from collections.abc import Callable, Sequence
 
 from trimtab.progress import tell
 
-# Of libraries that check themselves there is one in a program, or two.
+# Programs have at most one or two libraries that check themselves.
 _MOST_FOUND = 3
 
 
 def find_self_checking(
     candidates: Sequence[str], ends_well: Callable[[Sequence[str]], bool]
 ) -> list[str]:
-    """Return the few of `candidates` that have to be left alone, or none where that does not help.
+    """Return the few `candidates` that must be left alone, or none if that does not help.
 
     `ends_well` runs the program with some left alone. It is called with none and with all, as a
-    failure may be by chance or of another kind, and then about log2 of the candidates times for
-    each that is found.
+    failure may be random or have another reason. Then it is called about log2 of the candidates
+    times for each library found.
     """
     if not candidates:
         return []
@@ -32,7 +32,7 @@ def find_self_checking(
         return []
     found: list[str] = []
     while len(found) < _MOST_FOUND:
-        # With the first `low` candidates left alone it fails, with the first `high` it does not.
+        # It fails with the first `low` candidates left alone, and not with the first `high`.
         low, high = 0, len(candidates)
         while high - low > 1:
             middle = (low + high) // 2

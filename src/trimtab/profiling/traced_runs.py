@@ -23,21 +23,21 @@ from trimtab.profiling.tracing.functions import (
 )
 from trimtab.profiling.tracing.kernels import kernel_tracing_environment, trace_no_kernels
 
-# A program made for many CPUs may take very long on one: it is ended then.
+# A program made for many CPUs may take very long on one; it is then ended.
 _MOST_TIMES, _MOST_S = 4.0, 120.0
 _CACHES = "caches"
 
 
 class TracedRunEndError(UserError):
-    """A traced run ended in another way than the program does, and in time."""
+    """A traced run ended otherwise than the program does, without a timeout."""
 
 
 @dataclass(frozen=True)
 class TracedRun:
     """A traced run under condition `number`, and the folders of its records.
 
-    `problem` says why it did not end well, or is empty; `run` is None where it could not be
-    measured. What a run used counts however it ended.
+    `problem` says why it did not end well, or is ""; `run` is None if it could not be measured. Its
+    use counts however it ended.
     """
 
     number: int
@@ -48,7 +48,7 @@ class TracedRun:
 
     @property
     def note(self) -> str:
-        """The problem, and under which condition."""
+        """The problem, with the condition."""
         return f"with {varied(self.number).name}: {self.problem}"
 
 
@@ -62,13 +62,13 @@ def trace_runs(
 ) -> list[TracedRun]:
     """Run `program` `count` times with its functions and, with a GPU, its kernels traced.
 
-    The first run has the machine as it is, the others varied conditions with caches of their own in
-    `folder`, until `differing_outputs` deletes them. Of the objects `left_alone` no function is
-    traced. Raises UserError when the first run fails:
-    others may, as not every program can do with one CPU.
+    The first run has the machine unchanged, the others varied conditions with separate caches in
+    `folder`, until `differing_outputs` deletes them. Functions of the objects `left_alone` are not
+    traced. Raises UserError if the first run fails; others may fail, as some programs need more
+    than one CPU.
     """
-    # Kernels are traced under lazy loading, but a program that loads all GPU code at its start runs
-    # other functions for it: one more run tells the kernels then.
+    # Kernels are traced under lazy loading. A program that loads all GPU code at its start runs
+    # other functions then, so one more run traces its kernels.
     eager = program.environment.get("CUDA_MODULE_LOADING") == "EAGER"
     numbers = [*range(count), *([0] if eager else [])]
     caches = folder / _CACHES
@@ -104,18 +104,19 @@ def trace_runs(
 
 
 def _open_to_all(record: Path) -> None:
-    """Let processes that go on as another user record too, as a web server's workers do.
+    """Let processes of other users record too, such as a web server's workers.
 
-    In the root the way there is anybody's; outside it is ours alone.
+    Inside the root everybody may reach the folder; outside only we may.
     """
     record.parent.chmod(0o700)
     record.chmod(0o1777)
 
 
 def read_functions(traced: Sequence[TracedRun], root: RootFileSystem | None) -> FunctionTrace:
-    """Return what functions the runs used, and what is missing of those that ended well.
+    """Return the functions that the runs used, and the problems of runs that ended well.
 
-    What a run ended itself, as a server by its stop signal, is none that was `killed`.
+    Processes that a run ended itself, such as a server by its stop signal, do not count as
+    `killed`.
     """
     by_us = frozenset[int]().union(*(each.run.ended_by_us for each in traced if each.run))
     trace = _without(by_us, read_function_trace(*(each.functions for each in traced), root=root))
@@ -132,7 +133,7 @@ def read_functions(traced: Sequence[TracedRun], root: RootFileSystem | None) -> 
 
 
 def _without(ended_by_us: frozenset[int], trace: FunctionTrace) -> FunctionTrace:
-    """Return the trace, of whose `killed` none is among these; they stay in `killed_in_each`."""
+    """Return the trace without these processes in `killed`; they stay in `killed_in_each`."""
     return replace(trace, killed=[each for each in trace.killed if each.pid not in ended_by_us])
 
 
@@ -143,11 +144,11 @@ def differing_outputs(
     hardware: HardwareModel,
     folder: Path,
 ) -> list[str]:
-    """Return where outputs of traced runs differ from untraced ones, a sentence a run.
+    """Return how outputs of traced runs differ from untraced ones, a sentence a run.
 
-    They are compared with `reference`. Where one differs under another condition, a run under that
-    condition is made, with the caches warm: the number of threads may change the last digits of a
-    sum. The caches are deleted then.
+    They are compared with `reference`. If one differs under another condition, an untraced run is
+    made under that condition, with warm caches: the number of threads may change the last digits of
+    a sum. Then the caches are deleted.
     """
     found = []
     for each in traced:
@@ -168,8 +169,8 @@ def differing_outputs(
 def under(program: Program, number: int, folder: Path) -> Program:
     """Return `program` under condition `number`, with caches in `folder`.
 
-    Where caches are cold, Python's garbage collector is eager too. Where they are not, no marks are
-    read: a program with marks writes to a pipe, unbuffered, and to a file otherwise.
+    With cold caches, Python's garbage collector also runs eagerly. With warm caches no marks are
+    read: a program with marks writes to a pipe, unbuffered, otherwise to a file.
     """
     changed = varied(number, folder).apply(program)
     if number % 2 == 0:
@@ -182,7 +183,7 @@ def under(program: Program, number: int, folder: Path) -> Program:
 def _attempt(
     program: Program, way: str, number: int, repeat: int, hardware: HardwareModel, folder: Path
 ) -> tuple[MeasuredRun | None, str]:
-    """Run `program`; return the run, and what went wrong."""
+    """Run `program`; return the run, and its problem or ""."""
     condition = f"{way}_varied" if number else "traced_functions"
     try:
         run = measure_run(

@@ -1,4 +1,4 @@
-"""What traced runs tell of a program, as the record of the stage `profile`."""
+"""Turn the traces of a program into the record of the stage `profile`."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -19,9 +19,9 @@ from trimtab.records.usage import Usage, UsedFile, UsedLibrary, UsedProcess
 from trimtab.untrusted import UntrustedFileError
 
 _CODE = frozenset({"execute", "map_execute"})
-_MOST_LISTED_CHARACTERS, _OF_AN_ENTRY = 1 << 25, 100  # half of what a usage.json may have
+_MOST_LISTED_CHARACTERS, _OF_AN_ENTRY = 1 << 25, 100  # half of the limit of a usage.json
 _MOST_NAMED = 5
-_MOST_LIBRARY_BYTES = 1 << 36  # that a program loads, all together
+_MOST_LIBRARY_BYTES = 1 << 36  # of all loaded libraries together
 
 
 def usage_of(
@@ -32,9 +32,9 @@ def usage_of(
     files: FileTrace,
     trace_s: float,
 ) -> Usage:
-    """Return what traces tell of `program`; its functions took runs of `trace_s` seconds.
+    """Return the usage of `program` from its traces; its functions took runs of `trace_s` seconds.
 
-    The digests are of libraries as they are now.
+    The digests are of the libraries' current files.
     """
     problems = [
         *functions.incomplete_because,
@@ -43,15 +43,15 @@ def usage_of(
         *files.incomplete_because,
     ]
     notes = []
-    killed = {process.executable for process in functions.killed}  # by itself or by others
+    killed = {process.executable for process in functions.killed}  # by itself or others
     as_untraced = {process.executable for process in files.processes if process.end == "killed"}
     if killed:
         notes.append(
             f"killed before their exit: {len(functions.killed)} processes of"
             f" {', '.join(sorted(killed))}; what they had used until then counts"
         )
-    # In some runs only it is chance: a server's worker, or a notebook's kernel, that was too slow
-    # to end by itself. The other runs have what it would have used then.
+    # In only some runs it is chance: a server's worker or a notebook's kernel was too slow to end
+    # by itself. The other runs have its further use.
     problems += [
         f"a process of {executable} was killed while its functions were traced, and only then"
         for executable in sorted(functions.killed_in_each - as_untraced)
@@ -119,7 +119,7 @@ def _saturation(functions: FunctionTrace) -> list[Saturation]:
 
 
 def _is_of_environment(workload: Workload, program: Program) -> Callable[[str], bool]:
-    """Whether a path is in the environment that may be debloated, whatever leads there."""
+    """Whether a path, by any links, is in the environment that may be debloated."""
     if program.root is not None:
         bound = tuple(program.root.bound)
         return lambda path: not f"{path}/".startswith(bound)
@@ -131,10 +131,10 @@ def _is_of_environment(workload: Workload, program: Program) -> Callable[[str], 
 def _listed(
     files: FileTrace, is_of_environment: Callable[[str], bool]
 ) -> tuple[list[FileUse], bool]:
-    """Return the files to be listed, and whether all that are of the environment are among them.
+    """Return the files to list, and whether all files of the environment are among them.
 
-    They are all where that is short, as of a data set it is not. Then files of code are always
-    among them, and those of the environment before others.
+    All files are listed if they fit; those of a data set do not. Files of code are always listed,
+    and files of the environment before others.
     """
 
     def goes_first(file: FileUse) -> bool:
@@ -151,10 +151,10 @@ def _listed(
 
 
 def _digests_of(libraries: Sequence[str]) -> dict[str, str]:
-    """Return the SHA-256 of each library that is still there and can be read.
+    """Return the SHA-256 of each library that still exists and is readable.
 
-    Raises UntrustedFileError above 64 GiB of all: a record may name a file without content, or one
-    of the kernel's that has no end.
+    Raises UntrustedFileError above 64 GiB of all: a record may name an endless file, such as one of
+    the kernel's.
     """
     there, left_bytes = [], _MOST_LIBRARY_BYTES
     for path in map(Path, libraries):
@@ -170,7 +170,7 @@ def _digests_of(libraries: Sequence[str]) -> dict[str, str]:
 
 
 def _without_record(functions: FunctionTrace, kernels: KernelTrace) -> list[str]:
-    """Return a problem where the program asked for a GPU and no process told of one."""
+    """Return a problem if the program asked for a GPU but no process recorded GPU code."""
     if not kernels.traced or kernels.gpus:
         return []
     for library in functions.libraries:

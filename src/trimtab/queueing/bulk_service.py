@@ -1,9 +1,8 @@
-"""Poisson arrivals that one server takes in batches: all that wait, up to a largest batch.
+"""Poisson arrivals to one server that takes all waiting ones as a batch, up to a largest size.
 
-What is known of the queue when a batch ends decides all that follows, so the numbers of waiting
-arrivals at these moments are a Markov chain (Bailey, "On Queueing Processes with Bulk Service",
-J. R. Stat. Soc. B 16, 1954); the mean over all time follows from its cycles, and the mean response
-time by Little's law.
+The numbers of waiting arrivals at the ends of batches are a Markov chain (Bailey, "On Queueing
+Processes with Bulk Service", J. R. Stat. Soc. B 16, 1954). The mean over time follows from its
+cycles, and the mean response time from Little's law.
 """
 
 from collections.abc import Sequence
@@ -21,9 +20,9 @@ _CUT_OFF = 1e-12  # the probability of a longer queue
 def mean_response_s(rate: float, services: Sequence[NDArray[np.float64]]) -> float:
     """Return the mean time from an arrival to the end of its batch, in s.
 
-    `rate`: arrivals a second. `services`: for each size of a batch, from 1 to the largest, times
-    in s that are equally probable. Raises UnstableQueueError where more arrives than is served,
-    and where the load is so close to 1 that more than 2,048 wait.
+    `rate`: arrivals a second. `services`: for each batch size from 1 to the largest, equally
+    probable times in s. Raises UnstableQueueError for an overload, and for a load so close to 1
+    that more than 2,048 arrivals wait.
     """
     if rate * float(services[-1].mean()) >= len(services):
         raise UnstableQueueError(f"{rate:g} arrivals a second: more than batches are served")
@@ -50,7 +49,7 @@ def mean_response_s(rate: float, services: Sequence[NDArray[np.float64]]) -> flo
 def _waiting_at_ends(
     rate: float, services: Sequence[NDArray[np.float64]], states: int
 ) -> NDArray[np.float64]:
-    """Return the probability of each number that waits when a batch ends; the last and more."""
+    """Return the probabilities of the number waiting when a batch ends; the last is "or more"."""
     largest = len(services)
     counts = np.arange(states)
     arriving = [

@@ -20,19 +20,18 @@ def delay_exponents(
 ) -> tuple[NDArray[np.complex128], NDArray[np.complex128], NDArray[np.complex128]]:
     """Return the eigenvalues and the right and left eigenvectors of M(s), for every s.
 
-    Work of x seconds that arrivals interrupt is done after a time T, and the entries of
-    exp(M(s) x) are E[exp(-s T)] by the phases of the arrival process at the beginning and the
-    end. The arrivals marked by the matrices `interrupting`, (n, n), bring work of the times
-    `services`, and all that comes while it is done goes first, too; `quiet`, (n, n), holds the
-    transitions that bring none. M(s) solves Takacs' equation
+    Work of x seconds, interrupted by arrivals, is done after a time T. The entries of exp(M(s) x)
+    are E[exp(-s T)] by the phases of the arrival process at the beginning and the end. Arrivals
+    marked by the matrices `interrupting`, (n, n), bring work of the times `services`; arrivals
+    during that work interrupt it too. `quiet`, (n, n), holds the transitions without arrivals. M(s)
+    solves Takacs' equation
 
         M = quiet - s I + sum_h interrupting_h E[exp(M S_h)].
 
-    Newton's method is used: in the basis of M's eigenvectors the derivative of a function of a
-    matrix is a product by elements with divided differences, so that one step takes as many
-    linear equations as there are phases. `s`: 1/s, (m,), with real parts from zero on; to their
-    left as far as M is analytic. Shapes: (m, n), (m, n, n), (m, n, n), the left ones in rows.
-    NaN where no solution was found.
+    Newton's method is used. In the basis of M's eigenvectors, the derivative of a matrix function
+    is an elementwise product with divided differences. So a step solves one linear system per
+    phase. `s`: 1/s, (m,), with real parts from zero on, or left of it where M is analytic. Shapes:
+    (m, n), (m, n, n), (m, n, n), the left ones in rows. NaN where no solution was found.
     """
     constant = quiet - s[:, None, None] * np.eye(len(quiet))
     fastest = float(-quiet.diagonal().min())
@@ -48,7 +47,7 @@ def delay_exponents(
         step = _newton_step(matrix[moving], constant[moving], interrupting, services)
         matrix[moving] += step
         size: NDArray[np.float64] = np.abs(step).max(axis=(1, 2))
-        moving = moving[size > tolerance[moving]]  # what became NaN stays so
+        moving = moving[size > tolerance[moving]]  # NaN stays NaN
     matrix[moving] = np.nan
     return _eigenvectors(matrix)
 
@@ -68,13 +67,13 @@ def _newton_step(
     interrupting: Sequence[NDArray[np.float64]],
     services: Sequence[Service],
 ) -> NDArray[np.complex128]:
-    """Return what is added to `matrix`, (m, n, n)."""
+    """Return the step to add to `matrix`, (m, n, n)."""
     values, right, left = _eigenvectors(matrix)
     gap = values[:, :, None] - values[:, None, :]
     near: NDArray[np.float64] = _CLOSE * np.abs(matrix).max(axis=(1, 2))
     close = np.asarray(np.abs(gap) < near[:, None, None])
     residual = constant - matrix
-    equations = np.zeros((*matrix.shape, len(matrix[0])), np.complex128)  # one system a column
+    equations = np.zeros((*matrix.shape, len(matrix[0])), np.complex128)  # one system per column
     equations += np.eye(len(matrix[0]))
     for jumps, service in zip(interrupting, services, strict=True):
         transform = service.laplace(-values)

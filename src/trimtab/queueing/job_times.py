@@ -1,4 +1,4 @@
-"""How long a job of rounds seizes the engine: setup, map tasks, shuffle, reduce tasks."""
+"""Processing times of jobs of rounds on an engine: setup, map tasks, shuffle, reduce tasks."""
 
 import math
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ _TOLERANCE = 1e-9
 
 
 def effective_tasks(tasks: int, drop_ratio: float) -> int:
-    """Return how many of `tasks` are left when the share `drop_ratio` is dropped.
+    """Return the number of `tasks` left when the share `drop_ratio` is dropped.
 
-    ceil(n (1 - theta)), Rocha's thesis, section 4.3.1, where rounding does not make 3.0000000000004
-    of 10 (1 - 0.7). Raises ModelError for a ratio outside [0, 1] or negative tasks.
+    ceil(n (1 - theta)), Rocha's thesis, section 4.3.1, safe against rounding: 10 (1 - 0.7) is 3.
+    Raises ModelError for a ratio outside [0, 1] or negative tasks.
     """
     if not 0 <= drop_ratio <= 1:
         raise ModelError(f"a drop ratio is in [0, 1], not {drop_ratio}")
@@ -30,9 +30,9 @@ def effective_tasks(tasks: int, drop_ratio: float) -> int:
 class TaskModel:
     """A class of jobs by its tasks, all exponential (Rocha's thesis, section 4.3.1).
 
-    Means of the setup, a map task, the shuffle and a reduce task, s; 0: there is no such round.
-    `map_tasks` and `reduce_tasks` give the probability of each number of tasks, `slots` is how
-    many run at a time (C of table 4.1). Raises ModelError for values that are none of these.
+    Means of the setup, a map task, the shuffle and a reduce task, in s; 0: there is no such round.
+    `map_tasks` and `reduce_tasks` give the probability of each number of tasks; `slots` run at a
+    time (C of table 4.1). Raises ModelError for invalid values.
     """
 
     setup_s: float
@@ -54,7 +54,7 @@ class TaskModel:
     ) -> PhaseType:
         """Return the time of a whole job after dropping, equation 4.1.
 
-        Raises ModelError where a job may have nothing at all to do.
+        Raises ModelError where a job may have no work at all.
         """
         return _in_sequence(
             [
@@ -70,7 +70,7 @@ class TaskModel:
         most = max(left) if task_s else 0
         if not most:
             return _once(None)
-        # The first phase has the most tasks left, the last has one.
+        # The first phase has the most remaining tasks, the last has one.
         number = np.arange(most, 0, -1)
         rates = np.minimum(number, self.slots) / task_s
         alpha = np.array([left.get(int(n), 0.0) for n in number])
@@ -81,9 +81,9 @@ class TaskModel:
 class WaveModel:
     """A class of jobs by its waves: ceil(tasks / slots) of them, one after the other.
 
-    `setup` and `shuffle` may be None; `map_wave` and `reduce_wave` are the time of one wave, as
-    `fit_two_moments` makes it of measured means and variations, or `erlang` of many phases for
-    tasks that all take the same time (Rocha's thesis, section 4.3.2).
+    `setup` and `shuffle` may be None. `map_wave` and `reduce_wave` are the time of one wave: by
+    `fit_two_moments` from measured means and variations, or `erlang` with many phases for tasks of
+    equal time (Rocha's thesis, section 4.3.2).
     """
 
     setup: PhaseType | None
@@ -102,7 +102,7 @@ class WaveModel:
     ) -> PhaseType:
         """Return the time of a whole job after dropping.
 
-        Raises ModelError where a job may have nothing at all to do.
+        Raises ModelError where a job may have no work at all.
         """
         return _in_sequence(
             [
@@ -121,7 +121,7 @@ class WaveModel:
         most = max(waves)
         if not most:
             return _once(None)
-        # The first block is a wave after which most - 1 others come, the last is the last wave.
+        # The first block is a wave before most - 1 others; the last block is the last wave.
         chances = np.array([waves.get(count, 0.0) for count in range(most, 0, -1)])
         following = np.outer(wave.exit_rates, wave.alpha)
         matrix = np.kron(np.eye(most), wave.matrix) + np.kron(np.eye(most, k=1), following)
@@ -130,7 +130,7 @@ class WaveModel:
 
 @dataclass(frozen=True, eq=False)
 class _Round:
-    """A phase-type time whose `alpha` may sum to less than 1: with the rest there is no round."""
+    """A phase-type time; `alpha` may sum to less than 1, leaving the chance of no round."""
 
     alpha: NDArray[np.float64]
     matrix: NDArray[np.float64]

@@ -1,7 +1,7 @@
 """Marked Markovian arrival processes (MMAP[K]): a chain of phases brings jobs of K classes.
 
-Classes come in the order of decreasing importance wherever a list has one entry a class. For use
-from Python (docs/reference/library.md).
+Lists with one entry per class are in the order of decreasing importance. For use from Python
+(docs/reference/library.md).
 """
 
 import math
@@ -21,10 +21,10 @@ _TOLERANCE = 1e-9
 class MarkedArrivals:
     """A Markov chain of n phases; some of its transitions bring a job of one of K classes.
 
-    `hidden`: D0, rates in 1/s of the transitions that bring none, (n, n), its diagonal minus the
-    rate of all that leave or mark a phase; `marked`: D1 to DK, rates of those that bring a job of
-    each class, (K, n, n), phases may stay. Raises ModelError where the sum of all is no generator
-    of one set of phases that reach each other, or a class never arrives.
+    `hidden`: D0, (n, n), rates in 1/s of the transitions without a job; its diagonal is minus the
+    total rate of all others from the phase. `marked`: D1 to DK, (K, n, n), rates of the transitions
+    that bring a job of each class; the phase may stay. Raises ModelError where their sum is no
+    irreducible generator, or a class never arrives.
     """
 
     hidden: NDArray[np.float64]
@@ -70,12 +70,12 @@ class MarkedArrivals:
 
     @property
     def phases(self) -> int:
-        """How many phases there are."""
+        """The number of phases."""
         return len(self.hidden)
 
     @property
     def classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.marked)
 
     @property
@@ -85,12 +85,12 @@ class MarkedArrivals:
 
     @cached_property
     def stationary(self) -> NDArray[np.float64]:
-        """The share of time that is spent in each phase, (n,)."""
+        """The share of time in each phase, (n,)."""
         return stationary_vector(self.generator)
 
     @cached_property
     def rates(self) -> NDArray[np.float64]:
-        """How many jobs of each class arrive, 1/s, (K,)."""
+        """The arrival rate of each class, 1/s, (K,)."""
         return np.asarray(self.marked.sum(axis=2) @ self.stationary)
 
     def scaled(self, factor: float) -> "MarkedArrivals":
@@ -101,7 +101,7 @@ class MarkedArrivals:
 
 
 def stationary_vector(generator: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the probabilities that `generator`, (n, n), leaves as they are, (n,)."""
+    """Return the stationary probabilities, (n,), of `generator`, (n, n)."""
     equations = generator.copy()
     equations[:, 0] = 1.0
     return np.linalg.solve(equations.T, np.eye(len(generator))[0])
@@ -130,10 +130,10 @@ def modulated(rates: ArrayLike, switching: ArrayLike) -> MarkedArrivals:
 
 
 def bursty(rates: ArrayLike, factor: float, burst_s: float, calm_s: float) -> MarkedArrivals:
-    """Return arrivals of all classes that come `factor` times as fast in bursts as between them.
+    """Return arrivals of all classes, `factor` times as fast in bursts as between them.
 
-    `rates`: those in the long run, 1/s, (K,). Bursts and the times between them are exponential
-    with the means `burst_s` and `calm_s`.
+    `rates`: long-run rates, 1/s, (K,). Bursts and the times between them are exponential with the
+    means `burst_s` and `calm_s`.
     """
     if not (factor > 0 and burst_s > 0 and calm_s > 0):
         raise ModelError(
@@ -145,9 +145,9 @@ def bursty(rates: ArrayLike, factor: float, burst_s: float, calm_s: float) -> Ma
 
 
 def superpose(*processes: MarkedArrivals) -> MarkedArrivals:
-    """Return the arrivals of independent processes together, their classes one after the other.
+    """Return the sum of independent processes, with their classes concatenated.
 
-    The phases are those of all processes at once: their numbers multiply.
+    A phase combines the phases of all processes, so their numbers multiply.
     """
     if not processes:
         raise ModelError("nothing to superpose")

@@ -1,23 +1,22 @@
 """The MMAP[K]/PH[K]/1 priority queue, non-preemptive and preemptive-resume, by transforms.
 
-The queue is that of Horvath, Efficient analysis of the MMAP[K]/PH[K]/1 priority queue, European
-Journal of Operational Research 246, 2015 (Rocha's thesis, section 4.3, takes it as DiAS' model).
-Its solution here is another one. All matrices have the size of the arrival process, whatever the
-phases of the services, of which only the transforms are needed; and nothing is approximated but in
-inverting the last transform.
+Horvath analyses this queue in Efficient analysis of the MMAP[K]/PH[K]/1 priority queue, European
+Journal of Operational Research 246, 2015; Rocha's thesis, section 4.3, uses it as DiAS' model. The
+solution here is a different one. All matrices have the size of the arrival process; of the services
+only the transforms are needed. The only approximation is the inversion of the last transform.
 
-For class k, let U be the time until the server would take a job less important than k, or be idle,
-if nothing more arrived. U falls by one a second. An arrival of class k or of a more important one
-adds its service time to it, and so does the start of a less important job, non-preemptively. With
-p0 the probabilities of the phases in an idle queue, n_l the rates by phase at which services of
-class l start, and b_l the transform of such a service, balance of E[exp(-z U)] by phases gives
+For class k, let U be the time until the server would take a less important job or be idle, without
+further arrivals. U falls by one a second. An arrival of class k or a more important one adds its
+service time to U, as does the non-preemptive start of a less important job. Let p0 be the
+probabilities of the phases in an idle queue. Let n_l be the rates by phase at which services of
+class l start, and b_l the transform of such a service. Balance of E[exp(-z U)] by phases gives
 
     u(z) (z I + D0 + sum_{l>k} D_l + sum_{j<=k} D_j b_j(z)) = z p0 + sum_{l>k} n_l (1 - b_l(z)).
 
-p0 is the stationary vector of the phases in idle times, and u's being finite right of zero gives
-the n_l, the least important class first. A job of class k waits for the U that it finds, which
-the more important arrivals interrupt: `busy_period.delay_exponents`. A service that is preempted
-is interrupted likewise, and the less important classes do not count.
+p0 is the stationary vector of the phases in idle times. As u is finite right of zero, the n_l
+follow, the least important class first. A job of class k waits for the U that it finds, interrupted
+by more important arrivals: `busy_period.delay_exponents`. They also interrupt a preempted service;
+less important classes do not count.
 """
 
 from collections.abc import Sequence
@@ -32,7 +31,7 @@ from trimtab.queueing.mmap import MarkedArrivals, stationary_vector
 from trimtab.queueing.response import ResponseTime
 from trimtab.queueing.services import Service
 
-_DEPENDENT = 1e6  # the condition of eigenvectors that are nearly so
+_DEPENDENT = 1e6  # condition number of nearly dependent eigenvectors
 
 
 def priority_queue(
@@ -40,11 +39,11 @@ def priority_queue(
 ) -> list[ResponseTime]:
     """Return the response time of each class, waiting and service, the most important first.
 
-    One server takes the most important job that waits, the first to come among those of a class.
-    With `preemptive`, it leaves a job at once for one that is more important and goes on with it
-    later (resume); otherwise it finishes what it has begun. `services` are the service times of
-    the classes of `arrivals`, in their order, which is that of decreasing importance. Raises
-    ModelError where their numbers differ, and UnstableQueueError for a load of one or more.
+    One server takes the most important waiting job, first come, first served within a class. With
+    `preemptive`, a more important arrival interrupts a job, which resumes later; otherwise the
+    server finishes each job. `services` are the service times of the classes of `arrivals`, in the
+    order of decreasing importance. Raises ModelError where their numbers differ, and
+    UnstableQueueError for a load of one or more.
     """
     if len(services) != arrivals.classes:
         raise ModelError(
@@ -72,9 +71,9 @@ def priority_queue(
 
 
 def _with_eigenvectors(arrivals: MarkedArrivals) -> MarkedArrivals:
-    """Return arrivals whose phases' generator has independent eigenvectors, as nearly all have.
+    """Return arrivals whose generator has independent eigenvectors, as nearly all have.
 
-    Others get more of each transition between phases, by a relative 1e-10 at most.
+    Otherwise, transition rates between phases grow by a relative 1e-10 at most.
     """
     if np.linalg.cond(np.linalg.eig(arrivals.generator).eigenvectors) < _DEPENDENT:
         return arrivals
@@ -92,25 +91,26 @@ class _Queue:
     services: tuple[Service, ...]
 
     def quiet(self, k: int) -> NDArray[np.float64]:
-        """The phase transitions that bring none of the `k` most important classes, (n, n)."""
+        """The phase transitions without arrivals of the `k` most important classes, (n, n)."""
         return np.asarray(self.arrivals.hidden + self.arrivals.marked[k:].sum(axis=0))
 
     def delay(
         self, s: NDArray[np.complex128], k: int
     ) -> tuple[NDArray[np.complex128], NDArray[np.complex128], NDArray[np.complex128]]:
-        """The eigenvalues and -vectors of delays that the `k` most important classes interrupt."""
+        """The eigenvalues and eigenvectors of delays that the first `k` classes interrupt."""
         return delay_exponents(s, self.quiet(k), list(self.arrivals.marked[:k]), self.services[:k])
 
     def idle_phases(self, k: int) -> NDArray[np.float64]:
-        """The probabilities of the phases while none of the `k` most important classes is there."""
+        """The phase probabilities while no job of the `k` most important classes is present."""
         values, right, left = (part[0] for part in self.delay(np.zeros(1, complex), k))
         return stationary_vector(((right * values) @ left).real)
 
     def starts(self, idle: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The rates, 1/s, by class and phase, (K, n), at which services start; none for the first.
+        """The rates, 1/s, by class and phase, (K, n), at which services start.
 
-        From the last class on: where z is minus an eigenvalue of the delay by the classes before
-        class k, the left-hand side of the balance that the module describes is zero.
+        They are solved from the last class on; the first class' rates stay 0. Where z is minus an
+        eigenvalue of the delay by the classes before k, the left-hand side of the module's balance
+        is zero.
         """
         starts = np.zeros((len(self.services), self.arrivals.phases))
         for k in range(len(self.services) - 1, 0, -1):
@@ -121,7 +121,7 @@ class _Queue:
                 unended = np.eye(self.arrivals.phases) - ended
                 if later > k:
                     known -= starts[later] @ unended
-            unended[:, 0] = 1.0  # the columns depend on each other; the sum is known instead
+            unended[:, 0] = 1.0  # the columns are dependent; the known sum replaces one
             known[0] = self.arrivals.rates[k]
             starts[k] = np.linalg.solve(unended.T, known)
         return starts
@@ -138,9 +138,9 @@ class _Response:
     preemptive: bool
 
     def laplace(self, s: NDArray[np.complex128]) -> NDArray[np.complex128]:
-        """The transform at every s, 1/s, (m,): the work found, taken for the exponents of delays.
+        """The transform at every s, 1/s, (m,): the work found, at the exponents of delays.
 
-        In the basis of the exponents' eigenvectors the integral of a matrix exponential over the
+        In the basis of the exponents' eigenvectors, the integral of a matrix exponential over the
         work is the work's transform at minus each eigenvalue.
         """
         queue, k = self.queue, self.k

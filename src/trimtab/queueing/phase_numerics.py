@@ -1,4 +1,4 @@
-"""What phase-type times are calculated by: quadrature over them, uniformisation of their chain."""
+"""Numerics of phase-type times: quadrature over them, uniformisation of their chain."""
 
 import math
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from scipy.special import gammaln, xlogy
 
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(16)
 _FINEST = 1e-4
-_SMALLEST = float(np.finfo(np.float64).tiny)  # below it, dividing may leave a number as it is
+_SMALLEST = float(np.finfo(np.float64).tiny)  # dividing a smaller number may not change it
 _MOST_STEPS = 20_000
 _MOST_WEIGHTS = 1_000_000
-_STEPS_A_TIME = 500  # a matrix exponential costs about as much
+_STEPS_A_TIME = 500  # about the cost of a matrix exponential
 
 
 def graded_nodes(
@@ -21,8 +21,8 @@ def graded_nodes(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return Gauss-Legendre nodes and weights, (n,) each, for the integral from 0 to `upto`.
 
-    Panels are no wider than `widest`, grow towards zero no faster than by `ratio`, since the
-    fast phases of a phase-type density have died away later on, and end at each of `breaks`.
+    Panels are at most `widest` wide, their ends differ by at most a factor `ratio`, and they end at
+    each of `breaks`. They can widen because fast phases of a phase-type density die away early.
     """
     edges = [upto, *(x for x in breaks if 0 < x < upto)]
     at = upto
@@ -43,10 +43,9 @@ def expected_values(
 ) -> NDArray[np.float64]:
     """Return alpha exp(matrix t) values for every t >= 0 of `times_s`, (m,); 0 for infinity.
 
-    `alpha` (n,), `matrix` a sub-generator (n, n), 1/s, `values` (n,) none negative. All terms that
-    uniformisation adds are positive, so that far tails have all their digits too. Where it would
-    take too many steps (for the fastest phase is left so often on the way), a matrix exponential
-    per time takes its place, exact to an absolute 1e-13.
+    `alpha` (n,), `matrix` a sub-generator (n, n), 1/s, `values` (n,) none negative. Uniformisation
+    adds only positive terms, so far tails keep all their digits. Where a fast phase would need too
+    many steps, a matrix exponential per time replaces it, exact to an absolute 1e-13.
     """
     rate = float(-matrix.diagonal().min())
     finite = np.where(np.isfinite(times_s), times_s, 0.0)

@@ -14,7 +14,7 @@ from trimtab.queueing.errors import ModelError
 from trimtab.queueing.phase_numerics import expected_values, graded_nodes
 
 _TOLERANCE = 1e-9
-_ROUNDING = 1e-12  # a row's sum this small against its diagonal is zero
+_ROUNDING = 1e-12  # relative to the diagonal: a smaller row sum is zero
 _MOST_FITTED_PHASES = 1_000
 
 
@@ -24,7 +24,7 @@ class PhaseType:
 
     `alpha`: probabilities of the first phase, (n,); `matrix`: transition rates between the phases
     in 1/s, (n, n), its diagonal minus the rate of leaving. Raises ModelError where `alpha` is no
-    distribution or `matrix` no sub-generator from whose every phase absorption is certain.
+    distribution, or `matrix` no sub-generator with certain absorption from every phase.
     """
 
     alpha: NDArray[np.float64]
@@ -82,7 +82,7 @@ class PhaseType:
     def moment(self, k: int, tilt: float = 0.0) -> float:
         """Return E[X^k exp(tilt X)] = k! alpha (-T - tilt I)^-(k+1) t; infinity where it diverges.
 
-        With `tilt` 0, 1/s, that is the k-th moment about zero.
+        `tilt` is in 1/s; with 0, this is the k-th moment about zero.
         """
         if tilt == 0.0:
             return float(self.alpha @ self._resolvent(k, 0.0, np.ones(self.phases)))
@@ -101,7 +101,7 @@ class PhaseType:
         return np.where(np.less(t, 0), 0.0, self._expect(t, self.exit_rates))
 
     def quantile(self, p: float) -> float:
-        """Return the time, s, that is exceeded with probability 1 - p; ModelError for p >= 1."""
+        """Return the time, s, exceeded with probability 1 - p; raises ModelError for p >= 1."""
         if not 0 <= p < 1:
             raise ModelError(f"a quantile's probability is in [0, 1), not {p}")
         high = self.mean
@@ -112,22 +112,22 @@ class PhaseType:
     def laplace(self, s: ArrayLike) -> NDArray[np.complex128]:
         """Return E[exp(-sX)] for every complex `s`, 1/s, in its shape.
 
-        One Schur decomposition serves all: what is left for each `s` is a triangular system, and
-        these are solved side by side.
+        One Schur decomposition serves all `s`; the triangular systems that remain are solved
+        together.
         """
         points = np.asarray(s, np.complex128)
         triangle, start, exits = self._schur_form
         flat = points.ravel()
         solved = np.empty((self.phases, flat.size), np.complex128)
         for row in range(self.phases - 1, -1, -1):
-            # einsum: a product this small is slower on many threads, far slower on busy ones.
+            # einsum: such a small product is slower on many threads, far slower on busy ones.
             rest = np.einsum("k,km->m", triangle[row, row + 1 :], solved[row + 1 :])
             known = exits[row] + rest
             solved[row] = known / (flat - triangle[row, row])
         return np.asarray(np.einsum("k,km->m", start, solved).reshape(points.shape))
 
     def remaining(self, t: float) -> "PhaseType":
-        """Return the distribution of what is left of a time that has lasted `t` seconds."""
+        """Return the distribution of the rest of a time that has lasted `t` seconds."""
         phases = self.alpha @ expm(self.matrix * t)
         if not phases.sum() > 0:
             raise ModelError(f"no time of mean {self.mean:g} s lasts {t:g} s")
@@ -153,16 +153,16 @@ class PhaseType:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return times x, s, and weights w, (n,) each: E[g(X); X <= upto] is about g(x) @ w.
 
-        `widest`: over how long a time g is smooth, s; `breaks`: where it is not.
+        `widest`: the length, in s, over which g is smooth; `breaks`: points where it is not.
         """
-        # An Erlang density of n phases is at its narrowest about x / sqrt(n) wide at x.
+        # The narrowest density of n phases, Erlang's, is about x / sqrt(n) wide at x.
         ratio = 1 + 2 / math.sqrt(self.phases + 3)
         nodes, weights = graded_nodes(min(upto, self._longest), widest, ratio, breaks)
         return nodes, weights * self.density(nodes)
 
     @cached_property
     def _longest(self) -> float:
-        """A time that is exceeded with probability exp(-39) at the most, by Chernoff's bound."""
+        """A time exceeded with probability of at most exp(-39), by Chernoff's bound."""
         tilts = self._decay_rate * np.array([0.3, 0.5, 0.7, 0.9])
         return float(min((39 + math.log(self.moment(0, tilt))) / tilt for tilt in tilts))
 
@@ -194,13 +194,13 @@ class PhaseType:
 
 
 def exit_rates(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the rates of absorption, (n,), that make up the rows of a sub-generator, (n, n)."""
+    """Return the rates of absorption, (n,), of a sub-generator, (n, n)."""
     rates = -matrix.sum(axis=1)
     return np.where(rates > -matrix.diagonal() * _ROUNDING, rates, 0.0)
 
 
 def _absorbing(matrix: NDArray[np.float64], exit_rates: NDArray[np.float64]) -> bool:
-    """Return whether every phase reaches one that can be left for good."""
+    """Return whether every phase reaches one with an exit."""
     reaching = exit_rates > 0
     for _ in range(exit_rates.size):
         more = reaching | ((matrix > 0) & reaching).any(axis=1)
@@ -232,10 +232,9 @@ def hyperexponential(probabilities: Sequence[float], rates: Sequence[float]) -> 
 def fit_two_moments(mean: float, scv: float) -> PhaseType:
     """Return a phase-type distribution of `mean`, s, and squared coefficient of variation `scv`.
 
-    Below 1 a mixture of two neighbouring Erlang distributions of one rate, above 1 a
+    Below 1 it is a mixture of two neighbouring Erlang distributions of one rate; above 1 a
     hyperexponential one of two phases with balanced means (Tijms, A First Course in Stochastic
-    Models, appendix B). Raises ModelError for an scv so low that over a thousand phases would be
-    needed.
+    Models, appendix B). Raises ModelError for an scv that would need over a thousand phases.
     """
     if not (0 < mean < math.inf and 0 < scv < math.inf):
         raise ModelError(f"a fit needs a positive mean and variation: mean {mean}, scv {scv}")

@@ -1,6 +1,6 @@
-"""One server and K priorities of Poisson arrivals: the whole distribution of response times.
+"""One server and K priorities of Poisson arrivals: the full distribution of response times.
 
-Classes come in the order of decreasing importance everywhere here.
+Classes are always in the order of decreasing importance.
 """
 
 import math
@@ -18,7 +18,7 @@ from trimtab.queueing.transforms import Points, PoissonQueue, Repeating, Resumin
 
 
 class Discipline(StrEnum):
-    """What an arrival does to a less important job in service."""
+    """The effect of an arrival on a less important job in service."""
 
     NON_PREEMPTIVE = "non-preemptive"
     PREEMPTIVE_RESUME = "preemptive-resume"
@@ -27,11 +27,11 @@ class Discipline(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class PriorityResponse(ResponseTime):
-    """The response time of one class: until its job starts, and from then to its end.
+    """The response time of one class: the time to its job's start, and from there to its end.
 
-    `parts` gives the transforms of the two as power series of some order. Moments are exact: they
-    come from these, not from inverting a transform. They are infinite where they diverge, as may
-    be under preemptive repeat.
+    `parts` gives the transforms of both as power series of some order. Moments come from these and
+    are exact, without inverting a transform. They may diverge under preemptive repeat, and are then
+    infinite.
     """
 
     parts: Callable[[int], tuple[Taylor, Taylor]]
@@ -43,7 +43,7 @@ class PriorityResponse(ResponseTime):
         with np.errstate(invalid="ignore"):
             waiting, execution = self.parts(k + 1)
             moment = (waiting * execution).moment(k)
-        # One that diverges leaves infinity or no number in the series.
+        # A diverging moment is infinite or NaN in the series.
         return moment if math.isfinite(moment) else math.inf
 
 
@@ -53,10 +53,10 @@ def response_times(
     """Return the response time of each class, the most important first.
 
     Jobs of class k arrive at `arrival_rates[k]`, 1/s, as a Poisson process and need times
-    `services[k]`; of those waiting the server takes the most important, first come, first served
-    within a class. Under PREEMPTIVE_REPEAT an interrupted job starts again with the same service
-    time. Raises ModelError for rates that are none, and UnstableQueueError where more work
-    arrives than the server can do.
+    `services[k]`. The server takes the most important waiting job, first come, first served within
+    a class. Under PREEMPTIVE_REPEAT an interrupted job restarts with the same service time. Raises
+    ModelError for invalid rates, and UnstableQueueError where more work arrives than the server can
+    do.
     """
     rates = tuple(float(rate) for rate in arrival_rates)
     if not rates or len(rates) != len(services):
@@ -86,8 +86,8 @@ def response_times(
 def waste(arrival_rates: Sequence[float], services: Sequence[Service]) -> float:
     """Return the share of the server's busy time that preemptive repeat spends on lost attempts.
 
-    Rocha's thesis, section 4.4.3: machine time used to re-process evicted jobs over all
-    processing time. Classes in the order of decreasing importance.
+    Rocha's thesis, section 4.4.3: machine time for re-processing evicted jobs, divided by all
+    processing time.
     """
     queue = PoissonQueue(tuple(arrival_rates), tuple(services))
     attempts = [Repeating(queue).attempts_s(k) for k in range(len(services))]
@@ -130,7 +130,7 @@ class _NonPreemptive:
 
 @dataclass(frozen=True, eq=False)
 class _Preemptive:
-    """Class `k` of a queue that has no job as important as it for the share `idle` of the time."""
+    """Class `k`; for the share `idle` of the time no job is as important as its jobs."""
 
     queue: PoissonQueue
     k: int
@@ -144,7 +144,7 @@ class _Preemptive:
         return np.asarray(self.idle * sigma / (s - rate * (1 - completion)) * completion)
 
     def parts(self, order: int) -> tuple[Taylor, Taylor]:
-        """Return the power series of the time to the first start and of that to the end."""
+        """Return the power series of the time to the first start, and from there to the end."""
         sigma, completion = self.delays.series(self.k, order)
         s = Taylor.variable(order)
         return self.idle * sigma / (s - self.queue.rates[self.k] * (1 - completion)), completion

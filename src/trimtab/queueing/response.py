@@ -1,4 +1,4 @@
-"""A response time that is known by its Laplace transform: moments, distribution, percentiles."""
+"""A response time by its Laplace transform: moments, distribution, percentiles."""
 
 import math
 from collections.abc import Callable
@@ -21,8 +21,8 @@ _ROUNDING, _WORST_ERROR = 1e-12, 1e-6  # of the mean, relative
 _MOST_MOMENTS = 8
 _FARTHEST = 1 - 1e-6
 
-# Abate and Whitt's Euler algorithm. The alias of a tail is below exp(-_ALIAS) P(X > 3t); rounding
-# grows with exp(_ALIAS / 2).
+# Abate and Whitt's Euler algorithm. A tail's aliasing error is below exp(-_ALIAS) P(X > 3t);
+# rounding grows with exp(_ALIAS / 2).
 _ALIAS = 23.0
 _TERMS, _AVERAGED = 60, 14
 _TIMES_AT_ONCE = 16
@@ -33,8 +33,8 @@ class ResponseTime:
     """A positive random time X, s, without jumps in its distribution.
 
     `laplace` maps complex s, 1/s, (n,), to E[exp(-sX)], (n,), for positive real parts and in some
-    circle about zero, of which `radius`, 1/s, is an estimate, better too large than too small. It
-    may return anything or NaN in the rest of the circle of that radius.
+    circle about zero. `radius`, 1/s, estimates that circle, rather too large than too small. In the
+    rest of the circle of that radius `laplace` may return any value or NaN.
     """
 
     laplace: Transform
@@ -52,11 +52,11 @@ class ResponseTime:
         return float((-1) ** k * math.factorial(k) * self._series[k])
 
     def tail(self, t: ArrayLike) -> NDArray[np.float64]:
-        """Return P(X > t) for every time, s, in the shape of `t`, to an absolute 1e-9 as a rule.
+        """Return P(X > t) for every time, s, in the shape of `t`, usually to an absolute 1e-9.
 
         The transform is inverted by the Euler algorithm (Abate and Whitt, Numerical inversion of
         Laplace transforms of probability distributions, ORSA Journal on Computing 7, 1995).
-        Rounding limits it to 1e-6 where the mean is 10^5 times the fastest rate's time.
+        Rounding limits the precision to 1e-6 where the mean is 10^5 times the fastest rate's time.
         """
         times = np.asarray(t, np.float64)
         later = np.unique(times[(times > 0) & (times < math.inf)])
@@ -64,7 +64,7 @@ class ResponseTime:
             self._invert(later[at : at + _TIMES_AT_ONCE])
             for at in range(0, later.size, _TIMES_AT_ONCE)
         ]
-        tails = np.concatenate([[1.0], *parts, [0.0]])  # of what is before and after `later`
+        tails = np.concatenate([[1.0], *parts, [0.0]])  # with the tails before and after `later`
         place = np.searchsorted(later, times, side="right") + (times == math.inf)
         return np.asarray(tails[place])
 
@@ -73,7 +73,7 @@ class ResponseTime:
         return np.asarray(1.0 - self.tail(t))
 
     def quantile(self, p: float) -> float:
-        """Return the time, s, that is exceeded with probability 1 - p.
+        """Return the time, s, exceeded with probability 1 - p.
 
         Raises ModelError for p outside [0, 1 - 1e-6]: farther tails are not exact enough.
         """
@@ -109,14 +109,14 @@ class ResponseTime:
 
 
 def power_series(laplace: Transform, radius: float) -> NDArray[np.float64]:
-    """Return the coefficients of `laplace`, that of a positive time, about zero, (32,).
+    """Return the coefficients, (32,), about zero of `laplace`, the transform of a positive time.
 
-    Cauchy's integral over a circle, which the discrete Fourier transform gives but for rounding
-    errors when the transform is analytic well beyond the circle. How well is seen from the first
-    of its coefficients, which would be one, and the upper half, which would be zero: the circle
-    shrinks from `radius`, 1/s, until they are, or until they miss it by more again, as rounding
-    makes them when the circle is small. `laplace` may return anything or NaN where it is not
-    analytic. Raises ModelError where no circle serves.
+    They are Cauchy's integral over a circle. The discrete Fourier transform gives it, up to
+    rounding, when `laplace` is analytic well beyond the circle. The error shows in the first
+    coefficient, which should be one, and in the upper half, which should be zero. The circle
+    shrinks from `radius`, 1/s, until they are, or until rounding on a small circle makes the error
+    grow again. `laplace` may return any value or NaN where it is not analytic. Raises ModelError
+    where no circle is good enough.
     """
     upper = np.exp(2j * np.pi * np.arange(_NODES // 2 + 1) / _NODES)
     least = _WORST_ERROR

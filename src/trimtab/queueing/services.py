@@ -1,4 +1,4 @@
-"""Service times, as the formulas for Poisson arrivals need them."""
+"""Service times for the formulas with Poisson arrivals."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from trimtab.queueing.phase_type import PhaseType
 
 
 class Service(Protocol):
-    """A service time S, s. PhaseType is one; whatever has these methods is, too."""
+    """A service time S, s: PhaseType, or any class with these methods."""
 
     @property
     def mean(self) -> float:
@@ -35,8 +35,8 @@ class Service(Protocol):
 class Sprinted:
     """The time min(S, T) + max(S - T, 0) / v of a job that sprints when T has passed.
 
-    `job`: S, without sprinting; `timeout_s`: T >= 0; `speed_up`: v >= 1. That is Rocha's thesis,
-    section 4.4.1, with a budget that is never used up. Raises ModelError for other values.
+    `job`: S, without sprinting; `timeout_s`: T >= 0; `speed_up`: v >= 1. This is Rocha's thesis,
+    section 4.4.1, with an unlimited budget. Raises ModelError for other values.
     """
 
     job: PhaseType
@@ -103,5 +103,5 @@ class Sprinted:
 
     @cached_property
     def _rest(self) -> PhaseType:
-        """What a job that reaches the timeout has left, at ordinary speed."""
+        """The remaining time, at normal speed, of a job that reaches the timeout."""
         return self.job.remaining(self.timeout_s)

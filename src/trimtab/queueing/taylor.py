@@ -1,4 +1,4 @@
-"""Power series about zero, cut off: Laplace transforms of which only the moments are known."""
+"""Truncated power series about zero: Laplace transforms known by their moments."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Taylor:
-    """c0 + c1 s + ... up to the highest known power; `coefficients`: (order + 1,)."""
+    """c0 + c1 s + ... up to the highest known power. `coefficients`: (order + 1,)."""
 
     coefficients: NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class Taylor:
     __rmul__ = __mul__
 
     def __truediv__(self, other: "Taylor") -> "Taylor":
-        """Return the quotient; where both begin with s, one power less of it is known."""
+        """Return the quotient; where both begin with s, its order is one lower."""
         known = min(self.coefficients.size, other.coefficients.size)
         above, below = self.coefficients[:known], other.coefficients[:known]
         if above[0] == 0 and below[0] == 0:
@@ -79,7 +79,7 @@ class Taylor:
     def inverse(self) -> "Taylor":
         """Return the series r with self(r(s)) = s, for a series that is 0 at 0.
 
-        Each round of Newton's method with a fixed slope makes one more coefficient right.
+        Each step of Newton's method with a fixed slope gives one more coefficient.
         """
         identity = Taylor.variable(self.order)
         slope = float(self.coefficients[1])

@@ -1,12 +1,12 @@
 """Delays and completion times in a queue of Poisson arrivals of several priorities.
 
-Two kinds of argument serve one set of formulas: complex points give Laplace transforms, and the
-power series s gives moments. Classes come in the order of decreasing importance.
+The same formulas take two kinds of argument: complex points give Laplace transforms, and the power
+series s gives moments. Classes are in the order of decreasing importance.
 
-For the k most important classes let sigma_k(s) = s + sum_i lambda_i (1 - E[exp(-s G_i)]), G_i
-being the busy period, of these classes alone, that a job of class i begins. A time of x seconds in
-which no work of theirs counts takes exp(-sigma_k(s) x) in transforms (Takacs; Conway, Maxwell and
-Miller, Theory of Scheduling, chapter 8).
+For the k most important classes, let sigma_k(s) = s + sum_i lambda_i (1 - E[exp(-s G_i)]). G_i is
+the busy period of these classes that a job of class i begins. A time of x seconds, not counting
+their work, has the transform exp(-sigma_k(s) x) (Takacs; Conway, Maxwell and Miller, Theory of
+Scheduling, chapter 8).
 """
 
 import math
@@ -37,17 +37,17 @@ class PoissonQueue:
     services: tuple[Service, ...]
 
     def rate_above(self, k: int) -> float:
-        """The rate of arrivals that are more important than class `k`, 1/s."""
+        """The rate of arrivals more important than class `k`, 1/s."""
         return math.fsum(self.rates[:k])
 
 
 def fixed_point(step: Callable[[Points, NDArray[np.int64]], Points], start: Points) -> Points:
     """Return x, (n, m), with step(x, columns) = x, for a map of the discs |x| <= 1 into themselves.
 
-    `step` takes and returns some columns, of the numbers `columns`, each a system of its own.
-    Every third point is extrapolated (Aitken), element by element, where that stays in the disc.
-    From any point in it the iteration converges (Earle and Hamilton); whatever does not, for
-    rounding, within 200 extrapolations goes on without.
+    `step` takes and returns the columns with the numbers `columns`; each is a separate system.
+    Every third point is extrapolated (Aitken), element by element, where it stays in the disc. The
+    iteration converges from any point in it (Earle and Hamilton). Columns that rounding keeps from
+    converging within 200 extrapolations continue without them.
     """
     result, moving = start.copy(), np.arange(start.shape[1])
     x = start
@@ -71,7 +71,7 @@ def fixed_point(step: Callable[[Points, NDArray[np.int64]], Points], start: Poin
 
 
 class Resuming:
-    """Interrupted jobs go on where they were: all that counts is the work of the classes."""
+    """Interrupted jobs resume, so only the work of the classes counts."""
 
     def __init__(self, queue: PoissonQueue) -> None:
         self._queue = queue
@@ -110,12 +110,12 @@ class Resuming:
 
 
 class Repeating:
-    """Interrupted jobs start again with the same service time (preemptive repeat identical).
+    """Interrupted jobs restart with the same service time (preemptive repeat identical).
 
-    A job of x seconds that is interrupted at rate a, its own transforms' argument being u, takes
-    1 / (1 + w (exp((u + a) x) - 1) / (u + a)) with w = sigma_k(u) (Gaver, A waiting line with
+    A job of x seconds, interrupted at rate a, has at argument u the transform
+    1 / (1 + w (exp((u + a) x) - 1) / (u + a)) with w = sigma_k(u). See Gaver, A waiting line with
     interrupted service, including priorities, Journal of the Royal Statistical Society B 24,
-    1962; Jaiswal, Priority Queues, 1968).
+    1962; Jaiswal, Priority Queues, 1968.
     """
 
     def __init__(self, queue: PoissonQueue) -> None:
@@ -124,7 +124,7 @@ class Repeating:
     def delay_and_completion(self, k: int, s: Points) -> tuple[Points, Points]:
         """Return sigma_k, and the transform of the time from class k's first start to its end.
 
-        At points s, 1/s, (n,), with positive real parts; those of one real part share their nodes.
+        At points s, 1/s, (n,), with positive real parts; points of equal real part share nodes.
         """
         sigma, completion = np.empty_like(s), np.empty_like(s)
         for real in np.unique(s.real):
@@ -143,7 +143,7 @@ class Repeating:
         return sigma, self._complete_series(k, sigma)
 
     def attempts_s(self, k: int) -> float:
-        """Return how long the server works at a job of class `k` on average, all attempts."""
+        """Return the server's mean time for a job of class `k`, over all attempts."""
         service, rate = self._queue.services[k], self._queue.rate_above(k)
         return (service.moment(0, rate) - 1) / rate if rate else service.mean
 
@@ -151,8 +151,8 @@ class Repeating:
         """Return sigma_k at points of one real part.
 
         The busy periods' transforms b_i solve b_i = completion_i(u_i) together, with
-        u_i = s + sum of lambda_j (1 - b_j) over i <= j < k, since sigma_i(u_i) is the same for
-        every i, sigma_k(s) = u_0.
+        u_i = s + sum of lambda_j (1 - b_j) over i <= j < k. As sigma_i(u_i) is equal for all i,
+        sigma_k(s) = u_0.
         """
         rates = np.array(self._queue.rates[:k])[:, None]
         nodes = [self._nodes(i, s) for i in range(k)]
@@ -223,5 +223,5 @@ def _completed(
 
 def moments_series(service: Service, order: int) -> Taylor:
     """Return a service time's transform as a power series."""
-    # Exactly 1 first: a rounding error of it would be divided by the zero that it stands for.
+    # Exactly 1 first: its rounding error would be divided by zero.
     return Taylor.of_moments([1.0, *(service.moment(k) for k in range(1, order + 1))])

@@ -1,1 +1,1 @@
-"""What stages hand on: the columns of every table, and every document."""
+"""The data between stages: the columns of every table, and every document."""

@@ -1,4 +1,4 @@
-"""What a slim environment weighs, on disk and compressed, and what it shares with the original."""
+"""The sizes of a slim environment, on disk and compressed, and what the original shares with it."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -11,7 +11,7 @@ from trimtab.records.values import AbsolutePath, AnyPath, Digest, PathInside, Te
 
 @dataclass(frozen=True, config=PART)
 class LinkedFile:
-    """A file of both environments, as it was when the slim one was built: its length and date."""
+    """A file of both environments, with its length and date when the slim one was built."""
 
     size_bytes: Whole
     modified_ns: Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
@@ -28,7 +28,7 @@ class FileIdentity:
 
 @dataclass(frozen=True, config=PART)
 class PackageRecord(FileIdentity):
-    """What an installer recorded of the package `name`: the record's place, length and SHA-256."""
+    """An installer's record of the package `name`: its place, length and SHA-256."""
 
     name: Text
     size_bytes: Whole
@@ -37,10 +37,10 @@ class PackageRecord(FileIdentity):
 
 @dataclass(frozen=True, config=PART)
 class OriginalIdentity:
-    """What tells whether an original environment is as it was.
+    """The identity of an original environment, to detect changes.
 
-    Where all `places` are, nothing was installed or removed. `packages` are those of which
-    something is not in the slim environment.
+    If all `places` are unchanged, nothing was installed or removed. `packages` are the packages
+    that the slim environment lacks parts of.
     """
 
     location: AbsolutePath
@@ -51,11 +51,10 @@ class OriginalIdentity:
 class BuiltEnvironment(Document):
     """`environment.json`: bytes on disk of the original and the slim environment, each file once.
 
-    `shared_bytes` of the slim one are the original's too: reflinked blocks, and files
-    that both have; `linked` are those of machine code, by their path. `fallback` are the digests of
-    the fallback's files in the slim one: programs, and what says of each library what was removed;
-    `source` is where these have it from; `original` is the identity of the original where that is
-    it.
+    `shared_bytes` of the slim one also belong to the original: reflinked blocks and hard links;
+    `linked` are the links with machine code, by path. `fallback` are the digests of the fallback's
+    files in the slim one: programs, and the lists of removed parts. `source` is where missing
+    pieces come from; `original` is the original's identity if it is the source.
     """
 
     stage: ClassVar[str] = "debloat"
@@ -77,9 +76,9 @@ class BuiltEnvironment(Document):
 
 
 class CompressedEnvironment(Document):
-    """`compressed.json`: bytes of all files of the original and the slim environment, compressed.
+    """`compressed.json`: compressed bytes of all files of the original and the slim environment.
 
-    Each file counts once; `compression` says in words how.
+    Each file counts once; `compression` names the method.
     """
 
     stage: ClassVar[str] = "debloat"

@@ -1,4 +1,4 @@
-"""`deflator_{objective}.json`: the deflator's search on a cell."""
+"""`deflator_{objective}.json`: the deflator's search for a cell."""
 
 from typing import ClassVar, Literal, Self
 
@@ -11,9 +11,9 @@ from trimtab.records.values import Amount, Measure, Share, Text
 
 @dataclass(frozen=True, config=PART, kw_only=True)
 class DeflatorCandidate:
-    """One combination and what the model says of it; every mapping is by class.
+    """A combination and the model's figures for it; every mapping is by class.
 
-    A timeout is null where the class never sprints. `energy_j_per_job` is of an average job, the
+    A timeout is null if the class never sprints. `energy_j_per_job` is for an average job, the
     engine's idle power included; `sprint_share` is the share of all time in which the engine
     sprints.
     """
@@ -32,16 +32,16 @@ class DeflatorCandidate:
 
 @dataclass(frozen=True, config=PART)
 class SimulatedResponse:
-    """The response times of the chosen candidate by class, as its simulation has them."""
+    """The simulated response times of the chosen candidate, by class."""
 
     response_mean_s: dict[Text, Amount | None]
     response_p95_s: dict[Text, Amount | None]
 
 
 class DeflatorSearch(Document):
-    """All stable combinations of an objective's choices, and the chosen one simulated.
+    """All stable combinations of an objective's choices, and a simulation of the chosen one.
 
-    `classes` come in the order of decreasing importance; `confirmed` is null where no candidate is
+    `classes` are in order of decreasing importance; `confirmed` is null if no candidate is
     feasible.
     """
 

@@ -1,4 +1,4 @@
-"""A JSON document that one stage hands to another: typed, versioned, whole or not there."""
+"""A JSON document between two stages: typed, versioned, written atomically."""
 
 import json
 from pathlib import Path
@@ -9,18 +9,19 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import atomic_write, parse_json, read_limited
 
-# Of every part of a document: it has neither unknown keys nor infinities.
+# For every part of a document: no unknown keys, no infinities.
 PART = ConfigDict(extra="forbid", allow_inf_nan=False)
 _NO_OBJECT = object()
-_SHOWN = 200  # characters of what was found
+_SHOWN = 200  # characters of an invalid value
 
 
 class Document(BaseModel):
     """The base of every document; a subclass names its version and the stage that writes it.
 
-    One of more than `most_bytes` is refused: reading takes up to thirty times as much memory.
+    Documents of more than `most_bytes` are refused: reading takes up to thirty times as much
+    memory.
 
-    `version` goes up when the meaning of a file changes; a file of another version is refused.
+    `version` increases if the meaning of a file changes; files of other versions are refused.
     """
 
     model_config = PART | ConfigDict(frozen=True)
@@ -30,10 +31,10 @@ class Document(BaseModel):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Return the document in `path`, every value of which was checked.
+        """Return the document in `path`, with every value checked.
 
-        Raises UserError where there is none, and TrimtabError where it is damaged or of another
-        version; both name the file and the stage to run.
+        Raises UserError if it is missing, and TrimtabError if it is damaged or of another version;
+        both name the file and the stage to run.
         """
         again = f"run the stage `{cls.stage}` again"
         try:
@@ -53,22 +54,22 @@ class Document(BaseModel):
             given = "no version" if version is None else f"version {str(version)[:_SHOWN]}"
             raise TrimtabError(f"{path}: has {given}, this trimtab reads {expected}; {again}")
         try:
-            return cls.model_validate_json(text, strict=True)  # no text for a number
+            return cls.model_validate_json(text, strict=True)  # strict: no string for a number
         except ValidationError as error:
             raise TrimtabError(f"{path}: {first_mistake(error)}; {again}") from None
 
     def write(self, path: Path) -> None:
-        """Write the document as readable JSON with a stable order of keys.
+        """Write the document as readable JSON with sorted keys.
 
-        Raises TrimtabError, and leaves what is there, for one that would be refused when read.
+        Raises TrimtabError, and leaves the old file, for a document that `read` would refuse.
         """
         text = self.text_for(path)
         with atomic_write(path) as temporary:
             temporary.write_text(text)
 
     def text_for(self, path: Path) -> str:
-        """Return the document as it would stand in the file `path`; raises as `write` does."""
-        text = self.to_text()  # of ASCII characters
+        """Return the text of the document for the file `path`; raises as `write` does."""
+        text = self.to_text()  # ASCII only
         if len(text) > self.most_bytes:
             raise TrimtabError(
                 f"{path}: not written: {len(text):,} bytes, and of such a document at most"
@@ -77,11 +78,11 @@ class Document(BaseModel):
         return text
 
     def to_text(self) -> str:
-        """Return the document as it stands in its file."""
+        """Return the text of the document in its file."""
         return json.dumps(self.to_json(), indent=1, sort_keys=True) + "\n"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document as plain lists, mappings, texts and numbers."""
+        """Return the document as plain lists, mappings, strings and numbers."""
         return self.model_dump(mode="json")
 
 
@@ -91,7 +92,7 @@ def _version(text: bytes) -> Any:
 
 
 def first_mistake(error: ValidationError) -> str:
-    """Return the full key of the first mistake, if it is of one, and what is wrong there."""
+    """Return the full key of the first mistake, if it has one, and the mistake."""
     first = error.errors(include_url=False, include_input=False)[0]
     steps = [step for step in first["loc"] if step != "[key]"]
     key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)

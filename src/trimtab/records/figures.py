@@ -1,4 +1,4 @@
-"""The figures of finished jobs: of a class or of all, by formula, simulated or run for real."""
+"""The figures of finished jobs, by class or in all: by formula, simulated or real."""
 
 from typing import Annotated
 
@@ -8,17 +8,18 @@ from pydantic.dataclasses import dataclass
 from trimtab.records.document import PART
 from trimtab.records.values import AboveZero, Amount, Measure, Share
 
-RANKS = (50, 95, 99)  # the percentiles of response times
-# The mean of a count over replications need not be whole.
+RANKS = (50, 95, 99)  # percentiles of response times
+# The mean of a count over replications may have a fraction.
 Count = Annotated[int | float, Field(ge=0, le=2**63)]
 
 
 @dataclass(frozen=True, config=PART, kw_only=True)
 class ResponseFigures:
-    """What a formula says of the jobs of a class too; null where there was no job.
+    """The figures of a class's jobs that formulas also give; null without a job.
 
-    Response: from arrival to finish, of which execution is the one that finished, with its set-up,
-    and waiting the rest. `waste_share` is of machine time, 0 to 1: executions thrown away.
+    Response is from arrival to finish: execution, with set-up, is the one that finished, and
+    waiting is the rest. `waste_share` is the share of machine time, 0 to 1, of discarded
+    executions.
     """
 
     response_mean_s: Amount | None
@@ -32,10 +33,10 @@ class ResponseFigures:
 
 @dataclass(frozen=True, config=PART, kw_only=True)
 class JobFigures(ResponseFigures):
-    """The figures of jobs that were simulated or run; sums are over all jobs.
+    """The figures of simulated or real jobs; sums are over all jobs.
 
-    `energy_j` is without the nodes' idle power. Half-widths are those of 99 % confidence intervals
-    of the means over replications; null where there is one.
+    `energy_j` excludes the nodes' idle power. Half-widths are of 99 % confidence intervals of the
+    means over replications; null with one replication.
     """
 
     jobs: Count
@@ -56,7 +57,7 @@ class JobFigures(ResponseFigures):
 class ClassFigures(JobFigures):
     """The figures of one class of jobs; a higher `priority` is more important.
 
-    `drop_ratio`, 0 to 1, is of a job's tasks; the loss of accuracy is null where it is unknown.
+    `drop_ratio`, 0 to 1, is of a job's tasks; the loss of accuracy is null if unknown.
     """
 
     priority: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
@@ -68,8 +69,7 @@ class ClassFigures(JobFigures):
 class TotalFigures(JobFigures):
     """The figures of all jobs and of the cluster.
 
-    `utilisation`, 0 to 1, is of the cores of nodes that are up; `unfinished` jobs never found a
-    place.
+    `utilisation`, 0 to 1, is of the cores of running nodes; `unfinished` jobs never got a place.
     """
 
     makespan_s: Amount

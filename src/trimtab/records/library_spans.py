@@ -1,4 +1,4 @@
-"""`spans/{library}.json`: what of a library is kept and removed, to the byte, and why."""
+"""`spans/{library}.json`: the kept and removed bytes of a library, with reasons."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from trimtab.records.document import PART, Document
 from trimtab.records.values import AboveZero, AbsolutePath, BuildId, Digest, PathInside, Text, Whole
 
-Row = tuple[Whole, Whole, Whole]  # start, end, place in `reasons`
+Row = tuple[Whole, Whole, Whole]  # start, end, index in `reasons`
 # With what is added (`.removed`, a temporary's letters) it stays below the 255 bytes of a name.
 _LONGEST_BYTES = 200
 _READABLE_BYTES = 64
@@ -32,11 +32,11 @@ class SpanReasonText:
 
 @dataclass(frozen=True, config=PART)
 class GpuCodeSpans:
-    """The elements of a library's GPU code: [offset, end, place in `reasons`], by rising offset.
+    """The elements of a library's GPU code: [offset, end, index in `reasons`], by rising offset.
 
-    `kernels` are the used ones; of `pruned_elements` elements unused kernels went within. `placed`
-    says where each element begins that its region still lists: [offset, new offset];
-    `unused_kernels` names a kernel of each removed element, by its offset.
+    `kernels` are the used ones; `pruned_elements` elements lost unused kernels. `placed` has the
+    new place of each element that its region still lists: [offset, new offset]. `unused_kernels`
+    names a kernel of each removed element, by its offset.
     """
 
     reasons: list[SpanReasonText]
@@ -58,10 +58,10 @@ class LibrarySpans(Document):
     """The spans of the library at `library`; `name` is its path in its environment,
     `sha256` of its file.
 
-    `spans` tile the file of `size_bytes`: [start, end, place in `reasons`]; whole pages leave it in
-    runs of at least `minimum_hole_bytes`. `note` says why code is
-    kept whole, if it is, and `gpu_note` why GPU code is. A library that is not `started` has lost
-    all its code. `gpu_code` is there where any was decided on.
+    `spans` tile the file of `size_bytes`: [start, end, index in `reasons`]; whole pages are removed
+    in runs of at least `minimum_hole_bytes`. `note` says why all code is kept, if it is, and
+    `gpu_note` why all GPU code is. A library that is not `started` has lost all code. `gpu_code` is
+    None if there were no decisions.
     """
 
     stage: ClassVar[str] = "debloat"
@@ -84,7 +84,7 @@ class LibrarySpans(Document):
     gpu_code: GpuCodeSpans | None = None
 
     def to_text(self) -> str:
-        """Return it with a key a line: indented rows, hundreds of thousands, take seconds."""
+        """Return it with a key a line: indenting hundreds of thousands of rows takes seconds."""
         rows = ((json.dumps(key), value) for key, value in sorted(self.to_json().items()))
         lines = (f" {key}: {json.dumps(value, sort_keys=True)}" for key, value in rows)
         return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -132,7 +132,7 @@ def _check_elements(gpu: GpuCodeSpans, size_bytes: int) -> None:
 
 
 def spans_file(folder: Path, name: str) -> Path:
-    """Return where the spans of the library `name` are written: one flat file a library."""
+    """Return the path of the spans of the library `name`: one file a library in one folder."""
     return folder / f"{flat_name(name)}.json"
 
 

@@ -1,4 +1,4 @@
-"""`manifest.json`: what was debloated, for what, and every file before and after."""
+"""`manifest.json`: the debloated target, its options, and every file before and after."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -22,7 +22,7 @@ from trimtab.records.values import (
 
 @dataclass(frozen=True, config=PART)
 class Environment:
-    """The environment that was debloated: the kind of target that it is, and where it lies."""
+    """The debloated environment: the kind of the target, and its place."""
 
     kind: Word
     location: AbsolutePath
@@ -42,7 +42,7 @@ class DebloatedFile:
 class UnloadedLibrary:
     """A library that no run loaded: its bytes on disk, fewer after `remove: libraries`.
 
-    None are left where it went as a file.
+    0 are left if it was removed as a file.
     """
 
     disk_before_bytes: Whole
@@ -51,9 +51,9 @@ class UnloadedLibrary:
 
 @dataclass(frozen=True, config=PART)
 class RemovedFiles:
-    """Regular files that stay and go, each once, and their bytes, before libraries lose code.
+    """Numbers and bytes of kept and removed regular files, each once, before libraries lose code.
 
-    Links and folders are no files; files.parquet has all.
+    Links and folders are not counted; files.parquet lists all.
     """
 
     kept_files: Whole
@@ -64,9 +64,9 @@ class RemovedFiles:
 
 @dataclass(frozen=True, config=PART)
 class OtherFiles:
-    """Files that are no shared libraries, each once: how many, and their bytes on disk.
+    """Files other than shared libraries, each once: their number, and their bytes on disk.
 
-    Of them those that no run read, or executed, and of both the bytes of the files that stay.
+    Also the files that no run read or executed, and for both the bytes of the kept files.
     """
 
     files: Whole
@@ -79,7 +79,7 @@ class OtherFiles:
 
 @dataclass(frozen=True, config=PART)
 class RunTimeModule:
-    """A GPU module that was used and is in no library: compiled or linked while the program ran."""
+    """A used GPU module that is in no library: compiled or linked at run time."""
 
     sha256: Digest | Literal[""]
     size_bytes: Whole
@@ -88,7 +88,7 @@ class RunTimeModule:
 
 @dataclass(frozen=True, config=PART)
 class Timings:
-    """Wall times: of the runs with functions traced, of locating the code, of rewriting it."""
+    """Wall times: of the runs with traced functions, of locating and of rewriting the code."""
 
     trace_s: Amount
     locate_s: Amount
@@ -96,14 +96,14 @@ class Timings:
 
 
 class Manifest(Document):
-    """What became of the libraries of a target: `files` are named by their path in it.
+    """The results for the libraries of a target: `files` are by their path in it.
 
-    `gpus` are those that GPU code is kept for; without any all is where `gpu_code_kept_because`
-    says why, else none. `unloaded` are libraries that no run loaded, those with removed code in
-    `files` too. `removed_files` is None where files stay that no run used. `other_files` are those
-    that are no libraries, by kind; none where it is not known which were used. With
-    `started_by_init` removed files come back to programs that do not load what does that in others.
-    `saturation` says how many of several workloads were enough, each being one sample.
+    GPU code is kept for `gpus`; if there are none, all is kept if `gpu_code_kept_because` has a
+    reason, otherwise none. `unloaded` are libraries that no run loaded; those with removed code are
+    also in `files`. `removed_files` is None if unused files stay. `other_files` are files other
+    than libraries, by kind; empty if their use is unknown. With `started_by_init` removed files are
+    also restored for programs that do not load the fallback library. `saturation` treats each of
+    several workloads as one sample.
     """
 
     stage: ClassVar[str] = "debloat"

@@ -1,4 +1,4 @@
-"""`rounds.json`: the times of the rounds of a trace's programs on a real processing engine."""
+"""`rounds.json`: the round times of a trace's programs on a real processing engine."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -12,7 +12,7 @@ _DISTRIBUTION = one_of("deterministic", "exponential", "erlang", "lognormal")
 
 @dataclass(frozen=True, config=PART)
 class RoundTimes:
-    """The keys of `rounds` of a class in a trace's YAML that were measured.
+    """The measured keys of `rounds` of a class in a trace's YAML.
 
     A task's time is its wave's share of the round; `size_scv` is the squared coefficient of
     variation of whole jobs.
@@ -27,7 +27,7 @@ class RoundTimes:
 
 
 class MeasuredRounds(Document):
-    """The times of rounds by class, and how busy the machine was before."""
+    """The round times by class, and the machine's load before."""
 
     stage: ClassVar[str] = "schedule"
     version: Literal[1] = 1

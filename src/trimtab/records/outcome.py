@@ -1,4 +1,4 @@
-"""`outcome.json`: what an experiment's environments were and are, for scripts and for CI."""
+"""`outcome.json`: an experiment's environments before and after, for scripts and CI."""
 
 from dataclasses import replace
 from typing import ClassVar, Literal, Self
@@ -22,7 +22,7 @@ class BytesBeforeAfter:
 
     @property
     def less_pct(self) -> float | None:
-        """By how many per cent they are fewer; None where there were none."""
+        """The reduction in per cent; None where there were none."""
         less = self.before_bytes - self.after_bytes
         return 100 * less / self.before_bytes if self.before_bytes else None
 
@@ -35,7 +35,7 @@ class BytesBeforeAfter:
 
 @dataclass(frozen=True, config=PART)
 class EnvironmentPart(BytesBeforeAfter):
-    """A part of an environment: bytes on disk, and its number of files where that is known."""
+    """A part of an environment: bytes on disk, and its number of files where known."""
 
     name: Text
     files: Whole | None = None
@@ -43,9 +43,9 @@ class EnvironmentPart(BytesBeforeAfter):
 
 @dataclass(frozen=True, config=PART)
 class More:
-    """What would bring more: bytes that are left, at most so many of which an option removes.
+    """Remaining bytes, `at_most_bytes`, and the option that removes them.
 
-    `option` is empty where none does.
+    `option` is empty if no option removes them.
     """
 
     what: Text
@@ -55,11 +55,12 @@ class More:
 
 @dataclass(frozen=True, config=PART)
 class EnvironmentOutcome:
-    """An environment as a whole: on disk, and compressed where it was weighed so.
+    """A whole environment: on disk, and compressed if measured.
 
-    The `parts` are on disk and add up to it. `shared_bytes` of the slim one are the original's too.
-    `verified` says whether outputs were equal, None where nobody looked; `sentence` is all in one.
-    `ends_judged` says whether a failed program would have counted there, as it once did not.
+    The `parts` are on disk and add up to it. `shared_bytes` of the slim one belong to the original
+    too. `verified` says whether outputs were equal, None without verification; `sentence`
+    summarises all. `ends_judged` says whether failed programs count as failures there; old versions
+    ignored them.
     """
 
     target: Word
@@ -75,7 +76,7 @@ class EnvironmentOutcome:
     ends_judged: bool = False
 
     def believed(self) -> Self:
-        """Return it without the word of success that nobody can tell whether it holds."""
+        """Return the outcome without a success that cannot be confirmed."""
         if self.ends_judged or self.verified is not True:
             return self
         said = self.sentence.removesuffix(".").split("; ")
@@ -85,7 +86,7 @@ class EnvironmentOutcome:
 
 
 class Outcome(Document):
-    """`outcome.json`: the outcome of an experiment, or of a workspace, which has no title."""
+    """`outcome.json`: the outcome of an experiment, or of a workspace, without a title."""
 
     stage: ClassVar[str] = "evaluate"
     version: Literal[1] = 1
@@ -95,5 +96,5 @@ class Outcome(Document):
 
 
 def mb(size_bytes: float) -> str:
-    """Return bytes in 10^6 bytes, with one digit where they are few."""
+    """Return bytes in 10^6 bytes, with one decimal if small."""
     return f"{size_bytes / 1e6:,.{0 if size_bytes >= 1e8 else 1}f}"

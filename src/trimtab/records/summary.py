@@ -1,4 +1,4 @@
-"""What became of the jobs of a trace on a cluster under a policy.
+"""The results for the jobs of a trace on a cluster under a policy.
 
 `summary.json` is of the simulation, `formula.json` by formula, `real.json` of a run for real, and
 `queue.json` of commands that a person queued.
@@ -15,12 +15,12 @@ from trimtab.records.figures import ClassFigures, ResponseFigures, TotalFigures
 from trimtab.records.trace_facts import ServiceSource
 from trimtab.records.values import Amount, EnergySource, ExitCode, Text, Whole
 
-Simulator = StrEnum("Simulator", "KERNEL REFERENCE")  # which simulated: both give the same
+Simulator = StrEnum("Simulator", "KERNEL REFERENCE")  # both give the same results
 
 
 @dataclass(frozen=True, config=PART)
 class CellFigures:
-    """What came out of a cell: means over all replications, by class and of all jobs."""
+    """The results of a cell: means over all replications, by class and over all jobs."""
 
     classes: dict[Text, ClassFigures]
     all: TotalFigures
@@ -28,10 +28,10 @@ class CellFigures:
 
 @dataclass(frozen=True, config=PART)
 class Protection:
-    """What the same cell is without protection, and at both ends of what that costs; modelled.
+    """The same cell without protection, and at both ends of the cost of protection; modelled.
 
-    `secure` are the classes that are protected, `enclaves` the enclave of each node type that some
-    of them run on. The cell's own figures are at the best estimate of the cost.
+    `secure` are the protected classes, `enclaves` the enclave of each node type that runs some of
+    them. The cell's own figures use the best estimate of the cost.
     """
 
     secure: list[Text]
@@ -42,9 +42,9 @@ class Protection:
 
 
 class Summary(Document):
-    """A cell of an experiment: means over all replications, by class and of all jobs.
+    """A cell of an experiment: means over all replications, by class and over all jobs.
 
-    `protection` is null where no class is secure.
+    `protection` is null if no class is secure.
     """
 
     stage: ClassVar[str] = "schedule"
@@ -65,7 +65,7 @@ class Summary(Document):
 
 
 class FormulaResponse(Document):
-    """Response times by class and the model that they are of, or why there are none."""
+    """Response times by class and their model, or why there are none."""
 
     stage: ClassVar[str] = "schedule"
     version: Literal[1] = 1
@@ -82,9 +82,9 @@ class FormulaResponse(Document):
 
 @dataclass(frozen=True, config=PART)
 class JobErrors:
-    """By how much the simulated response of a job differs from the real one, without sign.
+    """The absolute errors of simulated response times against the real ones.
 
-    Over the `jobs` that are in both; null where there is none.
+    They are over the `jobs` that are in both; null if there are none.
     """
 
     jobs: Whole
@@ -93,9 +93,10 @@ class JobErrors:
 
 
 class RealRun(Document):
-    """The jobs of a trace run for real; times are in seconds of the trace.
+    """The jobs of a trace in a real run; times are in seconds of the trace.
 
-    `scale` is by how much the real jobs were shortened, and `sprint` says how they were sped up.
+    `scale` is the factor by which the real jobs were shortened; `sprint` is the method of
+    sprinting.
     """
 
     stage: ClassVar[str] = "schedule"

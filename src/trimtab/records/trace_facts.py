@@ -1,4 +1,4 @@
-"""`trace.json`: what is known of a trace as a cluster meets it."""
+"""`trace.json`: the properties of a trace on a cluster."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal, Self
@@ -12,7 +12,7 @@ from trimtab.records.values import Amount, EnergySource, Measure, Share, Text, W
 
 
 class ServiceSource(StrEnum):
-    """Where the service times of a trace's jobs come from."""
+    """The origin of the service times of a trace's jobs."""
 
     MEASURED_ROUNDS = "rounds measured on a real engine"
     PROFILE = "profile and debloat of this experiment"
@@ -24,12 +24,12 @@ class ServiceSource(StrEnum):
 class MeasuredWorkload:
     """A workload in one environment, from the runs that compared both in turn.
 
-    `work_s` are the service times of those runs, start-up excluded; `cold_start_s` is the mean
-    time from a process' start to its first iteration. `image_bytes` are the environment's shared
-    libraries, compressed: what a pull moves of them. With `image_start` they are all layers of its
-    image, and `cold_start_s` the median time to unpack and to start that. `active_w` is the mean
-    power above idle. What does not clearly differ between both environments is of all runs in
-    both: `no_clear_change` names these of `work_s`, `cold_start_s` and `active_w`.
+    `work_s` are the service times of these runs, without start-up; `cold_start_s` is the mean time
+    from a process's start to its first iteration. `image_bytes` are the environment's shared
+    libraries, compressed, as a pull moves them. With `image_start` they are all layers of its
+    image, and `cold_start_s` is the median time to unpack and start it. `active_w` is the mean
+    power above idle. Values without a clear difference between both environments are from all runs
+    in both: `no_clear_change` names these among `work_s`, `cold_start_s` and `active_w`.
     """
 
     workload: Text
@@ -48,7 +48,7 @@ class MeasuredWorkload:
 class ClassFacts:
     """The jobs of one class.
 
-    `mean_work_s` is null where a job's service time is drawn when it starts. `accuracy_loss` are
+    `mean_work_s` is null if a job's service time is drawn when it starts. `accuracy_loss` are
     points of drop ratio (0 to 1) and loss in per cent.
     """
 
@@ -70,9 +70,9 @@ class ArrivalCounts:
 class TraceFacts(Document):
     """A trace on a cluster.
 
-    `skipped` counts the rows of a recorded trace that were left out, by reason. `original` is, by
-    class, the workload in the environment that was not debloated, which a load is of; `rounds` are
-    the times of the classes whose programs were measured on a real engine.
+    `skipped` counts the left-out rows of a recorded trace, by reason. `original` is, by class, the
+    workload in the original environment, on which a load is based; `rounds` are the times of the
+    classes whose programs were measured on a real engine.
     """
 
     stage: ClassVar[str] = "schedule"
@@ -102,7 +102,7 @@ class TraceFacts(Document):
 
     @property
     def measured(self) -> dict[str, MeasuredWorkload]:
-        """The workloads of the classes whose figures the stages before measured."""
+        """The workloads of the classes that earlier stages measured."""
         return {
             name: facts.measured
             for name, facts in self.classes.items()
@@ -111,7 +111,7 @@ class TraceFacts(Document):
 
     @property
     def accuracy_loss(self) -> dict[str, list[tuple[float, float]]]:
-        """What dropping tasks costs the classes of which that is known."""
+        """The accuracy loss of dropping tasks, for the classes where it is known."""
         return {
             name: facts.accuracy_loss for name, facts in self.classes.items() if facts.accuracy_loss
         }

@@ -1,4 +1,4 @@
-"""`usage.json`: what a workload used, and whether that is all of it."""
+"""`usage.json`: the use of a workload, and whether it is complete."""
 
 import json
 from typing import Annotated, ClassVar, Literal, Self
@@ -29,12 +29,12 @@ Addresses = Annotated[list[Whole], FailFast()]
 
 @dataclass(frozen=True, config=PART)
 class UsedLibrary:
-    """A library that was loaded: which file it is, and the functions that ran.
+    """A loaded library: its file, and the functions that ran.
 
-    `used_functions` are ELF addresses, rising; so are `used_data`, of what was read and is no
-    function, as GPU code. Where `traced` is false they are not known and nothing of the library may
-    be removed; `not_traced_because` says why. `sha256` is of the file when the traced runs were
-    over, null where it was gone.
+    `used_functions` are ELF addresses, rising; so are `used_data`, for data that was read, such as
+    GPU code. If `traced` is false they are unknown and nothing of the library may be removed;
+    `not_traced_because` says why. `sha256` is of the file after the traced runs, null if it was
+    gone.
     """
 
     path: AbsolutePath
@@ -61,7 +61,7 @@ class UsedLibrary:
 
 @dataclass(frozen=True, config=PART)
 class UsedFile:
-    """A path that was used, and how."""
+    """A used path, and its uses."""
 
     path: AnyPath
     real_path: AnyPath | None
@@ -70,7 +70,7 @@ class UsedFile:
 
 @dataclass(frozen=True, config=PART)
 class UsedProcess:
-    """A process of the run, and how it ended."""
+    """A process of the run, and its end."""
 
     pid: Whole
     parent_pid: Whole
@@ -88,11 +88,10 @@ class UsedGpu:
 
 @dataclass(frozen=True, config=PART)
 class UsedModule:
-    """A GPU module that was loaded, named by the SHA-256 of its bytes, and what was asked of it.
+    """A loaded GPU module, identified by the SHA-256 of its bytes, and its used names.
 
-    That is empty where no module that was loaded defines the names that were asked for.
-    `kernels` are the mangled names of the kernels that were looked up. With `enumerated` the
-    program listed all of them, so that any may have been used.
+    The digest is "" for names that no loaded module defines. `kernels` are the mangled names of
+    looked-up kernels. With `enumerated` the program listed all kernels, so any may have been used.
     """
 
     sha256: Digest | Literal[""]
@@ -103,18 +102,17 @@ class UsedModule:
     processes: list[Whole]
 
 
-# Where a program failed trimtab once took it that it always does.
+# Older versions of trimtab assumed that a program that failed once always fails.
 _UNASKED_END = ": every run has to end so; --ends-with 0 refuses it"
 
 
 class Usage(Document):
-    """What a workload used in the traced runs; `notes` are remarks that make nothing invalid.
+    """The use of a workload in the traced runs; `notes` are remarks that invalidate nothing.
 
-    Of a workload in a root, libraries have their paths outside and files those inside. With
-    `files_complete` every file of its environment that was used is among `files`. `own_calls` are
-    the programs and libraries that made system calls on files themselves and not by way of glibc;
-    of code that was made at run time it is the program. `saturation` says how many traced runs were
-    enough.
+    For a workload in a root, libraries have their paths outside, and files their paths inside. With
+    `files_complete`, `files` has every used file of its environment. `own_calls` are the programs
+    and libraries whose code made system calls on files without glibc; for code made at run time it
+    is the program. `saturation` says whether the traced runs were enough.
     """
 
     stage: ClassVar[str] = "profile"
@@ -132,10 +130,10 @@ class Usage(Document):
     own_calls: Annotated[list[AnyPath], FailFast()] = Field(default_factory=list)
     gpus: Annotated[list[UsedGpu], FailFast()] = Field(default_factory=list)
     modules: Annotated[list[UsedModule], FailFast()] = Field(default_factory=list)
-    kernels_traced: bool = False  # whether `modules` are all that were loaded
+    kernels_traced: bool = False  # whether `modules` has all loaded modules
     kernels_not_traced_because: Text = ""
     saturation: list[Saturation] = Field(default_factory=list)
-    trace_s: Amount = 0.0  # wall time of the runs with functions traced
+    trace_s: Amount = 0.0  # wall time of the runs with traced functions
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Self:
@@ -149,7 +147,7 @@ class Usage(Document):
 
     @property
     def unasked_end(self) -> str:
-        """How its runs ended though nobody had asked for that, as a note of old says, or ""."""
+        """An end of its runs that nobody asked for, in a note of an older version, or ""."""
         return next((note for note in self.notes if note.endswith(_UNASKED_END)), "")
 
     def to_text(self) -> str:

@@ -1,4 +1,4 @@
-"""`used.json`: which functions and kernels of each library the workloads of a target used."""
+"""`used.json`: the functions and kernels of each library that a target's workloads used."""
 
 from collections.abc import Set
 from typing import Annotated, ClassVar, Literal
@@ -21,7 +21,7 @@ class UsedCode:
 
 
 class UsedCodeByLibrary(Document):
-    """The used code by library, as LIBRARIES names it; of an absent one it is not known."""
+    """The used code by library, as named in LIBRARIES; missing libraries are unknown."""
 
     stage: ClassVar[str] = "debloat"
     most_bytes: ClassVar[int] = 1 << 26
@@ -30,6 +30,6 @@ class UsedCodeByLibrary(Document):
 
 
 def jaccard(first: Set[object], second: Set[object]) -> float | None:
-    """Return |A ∩ B| / |A ∪ B| (Equation 1 of the paper); None where both are empty."""
+    """Return |A ∩ B| / |A ∪ B| (Equation 1 of the paper); None if both are empty."""
     union = len(first | second)
     return len(first & second) / union if union else None

@@ -1,7 +1,7 @@
-"""The kinds of values in documents: each is checked on reading, as anybody may have written them.
+"""The types of values in documents, checked on reading, as documents are untrusted.
 
-A name of a file may hold bytes that are no UTF-8. In Python they are what os.fsdecode makes of
-them; in a document, whose text is UTF-8, such a byte stands as `\\xff`, and a backslash twice.
+A file name may hold bytes that are not UTF-8. In Python they are as os.fsdecode returns them. In a
+document, whose text is UTF-8, such a byte is written as `\\xff`, and a backslash twice.
 """
 
 import re
@@ -17,7 +17,7 @@ from pydantic import (
     ValidationInfo,
 )
 
-_LARGEST = (1 << 63) - 1  # what Parquet's and numpy's whole numbers hold
+_LARGEST = (1 << 63) - 1  # the limit of whole numbers in Parquet and numpy
 _PATH_CHARACTERS = 4096  # PATH_MAX
 _ESCAPED = re.compile(r"\\(\\|x[89a-f][0-9a-f])")
 _BYTE = re.compile(r"[\udc80-\udcff]")
@@ -34,7 +34,7 @@ Word = Annotated[str, StringConstraints(pattern=r"\A[a-z0-9_]+\z", max_length=25
 
 
 def one_of(*words: str) -> AfterValidator:
-    """Return the check that refuses a text that is none of `words`."""
+    """Return a check that refuses any text other than `words`."""
 
     def check(text: str) -> str:
         if text not in words:
@@ -48,7 +48,7 @@ EnergySource = Annotated[str, one_of("measured", "modelled", "unknown", "")]
 
 
 def escaped(name: str) -> str:
-    """Return a name of a file as a text of UTF-8: as it is, unless bytes of it are none."""
+    """Return a file name as UTF-8 text, with escapes for bytes that are not UTF-8."""
     return _BYTE.sub(_as_escape, name.replace("\\", "\\\\"))
 
 
@@ -60,7 +60,7 @@ def _as_escape(found: re.Match[str]) -> str:
     return f"\\x{ord(found[0]) - 0xDC00:02x}"
 
 
-# Words for people; bytes of a name in them that are no UTF-8 are shown as they stand in documents.
+# Text for people; bytes that are not UTF-8 are shown as in documents.
 Text = Annotated[
     str,
     BeforeValidator(_utf8),
@@ -69,7 +69,7 @@ Text = Annotated[
 
 
 def unescaped(text: str) -> str:
-    """Return the name that `escaped` made a text of."""
+    """Return the name from which `escaped` made a text."""
     return _ESCAPED.sub(
         lambda found: "\\" if found[1] == "\\" else chr(0xDC00 + int(found[1][1:], 16)), text
     )
@@ -93,7 +93,7 @@ def _inside(value: Any, info: ValidationInfo) -> str:
 
 def _absolute(value: Any, info: ValidationInfo) -> str:
     name = _path(value, info)
-    # One file has one name: a second one, as with `//`, would be another file's.
+    # One file has one name: a second one, such as with `//`, would look like another file.
     root, *parts = name.split("/")
     if root or not parts or (name != "/" and not {"", ".", ".."}.isdisjoint(parts)):
         raise ValueError(f"{escaped(name)!r}: expected an absolute path without `..`, `.` and `//`")
@@ -101,6 +101,6 @@ def _absolute(value: Any, info: ValidationInfo) -> str:
 
 
 _AS_TEXT = PlainSerializer(escaped)
-AnyPath = Annotated[str, PlainValidator(_path), _AS_TEXT]  # as a program named it, or empty
-PathInside = Annotated[str, PlainValidator(_inside), _AS_TEXT]  # of a folder, as `lib/x.so`
+AnyPath = Annotated[str, PlainValidator(_path), _AS_TEXT]  # a program's own spelling, or empty
+PathInside = Annotated[str, PlainValidator(_inside), _AS_TEXT]  # a folder, such as `lib/x.so`
 AbsolutePath = Annotated[str, PlainValidator(_absolute), _AS_TEXT]

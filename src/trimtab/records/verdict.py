@@ -1,4 +1,4 @@
-"""`verify.json`: whether a target does in its slim environment what it did in the original."""
+"""`verify.json`: whether a target does the same in its slim environment as in the original."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -18,11 +18,11 @@ _MUCH_BY_OTHERS, _MUCH_STOLEN = 0.1, 0.02
 class VerifiedWorkload:
     """How many of a workload's `repeats` outputs were equal, and how they were compared.
 
-    Of the `slim_runs` in the slim environment, one more that was followed from outside among them,
-    `clean_runs` asked for nothing that was removed: the strict behaviour would have let them pass.
-    `libraries` is how many slim libraries they were seen to use. Both, and `risk`, are None where
-    the environment has no fallback, which tells. `ended` says how the runs ended where that was
-    asked for: not with 0, nor a server with its stop signal.
+    Of the `slim_runs` in the slim environment, including the followed run, `clean_runs` missed
+    nothing: the strict behaviour would not have ended them. `libraries` is the number of slim
+    libraries that they used. Both, and `risk`, are None if the environment has no fallback to
+    record them. `ended` is the runs' end if `ends_with` allowed it: not with 0, nor a server by its
+    stop signal.
     """
 
     workload: Word
@@ -39,7 +39,7 @@ class VerifiedWorkload:
 
 @dataclass(frozen=True, config=PART)
 class ResidentBytes:
-    """The most of a target's libraries that was in memory in each environment."""
+    """The most bytes of a target's libraries that were in memory in each environment."""
 
     original: Whole
     debloated: Whole
@@ -47,7 +47,7 @@ class ResidentBytes:
 
 @dataclass(frozen=True, config=PART)
 class Crash:
-    """A signal that ended a process: where it was, in the slim library and by its function."""
+    """A signal that ended a process: its place in the slim library, and the function there."""
 
     signal: Text
     library: AnyPath
@@ -61,10 +61,10 @@ class Crash:
 
 @dataclass(frozen=True, config=PART)
 class MachineLoad:
-    """How the machine was loaded by others while runs were measured.
+    """The machine's load by others while runs were measured.
 
-    Of all processors' time the shares that other processes and, on a host, other guests had;
-    `waited_share` is that of the time in which any process waited for a processor.
+    The shares of all processors' time that other processes and, on a host, other guests used.
+    `waited_share` is the share of the time in which any process waited for a processor.
     """
 
     others_share: Share
@@ -73,7 +73,7 @@ class MachineLoad:
 
     @property
     def busy(self) -> str:
-        """What others took, in words, where it was enough to blur times and energy; else ""."""
+        """The load by others in words, if it could distort times and energy; otherwise ""."""
         said = []
         if self.others_share > _MUCH_BY_OTHERS:
             said.append(f"other processes took {self.others_share:.0%} of its processors' time")
@@ -85,13 +85,13 @@ class MachineLoad:
 
 
 class Verdict(Document):
-    """What verification saw of each workload, up to the first that failed.
+    """The results of verification for each workload, up to the first failure.
 
-    `removed_calls` were put back in runs that went on and are no failure. `missed_files` are
-    removed files that a run looked for, and got back where it could. `resident_bytes` are by
-    workload. `held_out` are inputs that were not profiled, and what they missed. `machine` is how
-    busy others kept it meanwhile. Where it failed, `failed_workload` and `problem` say what was
-    other than before, and `crash` where the program died, if it did.
+    `removed_calls` were restored in runs that continued, and are no failure. `missed_files` are
+    removed files that a run looked for; they were restored if possible. `resident_bytes` are by
+    workload. `held_out` are inputs that were not profiled, with their misses. `machine` is the load
+    by others. After a failure, `failed_workload` and `problem` say what differed, and `crash` where
+    the program crashed, if it did.
     """
 
     stage: ClassVar[str] = "debloat"

@@ -1,1 +1,1 @@
-"""What a policy does to latency, energy and waste: by formula, by simulation, and for real."""
+"""The effect of a policy on latency, energy and waste: by formula, simulation and real runs."""

@@ -39,10 +39,10 @@ def simulate_cell(
 ) -> None:
     """Simulate a cell and write its tables and `summary.json` to the folder `destination`.
 
-    The tables are those of the first replication, the summary has means over all of them, with
-    the half-widths of their 99 % confidence intervals. Where a class is secure the summary has the
-    same cell without protection too, and with the least and the most that it costs. Raises
-    UserError as simulate does, and where no job finished.
+    The tables are of the first replication. The summary has means over all replications, with
+    half-widths of 99 % confidence intervals. With a secure class, it also has the cell without
+    protection, and at the least and the highest cost of protection. Raises UserError as simulate
+    does, and where no job finished.
     """
     cluster, trace = setting.stage.cluster, setting.stage.trace
     results, built = _replicated(setting, policy, replications, destination)
@@ -87,7 +87,7 @@ def _protection(setting: Setting, policy: PolicyConfig, replications: int) -> Pr
 def _replicated(
     setting: Setting, policy: PolicyConfig, replications: int, destination: Path | None
 ) -> tuple[list[Result], Policy]:
-    """Return the results, and the policy; the tables of the first one go to `destination`."""
+    """Return the results and the policy; write the first one's tables to `destination`."""
     facts, arrivals = facts_of(setting), setting.facts.arrivals
     bins = len(next(iter(arrivals.classes.values())))
     span_s = max(arrivals.bin_s * bins, 1e-9)
@@ -141,9 +141,9 @@ def _loss_pct(facts: JobClassConfig | None, drop_ratio: float) -> float | None:
 
 
 def mean_figures(replications: Sequence[FiguresT]) -> FiguresT:
-    """Return the mean of every figure, with the half-width of the intervals of some.
+    """Return the mean of every figure, with confidence half-widths of some.
 
-    A figure that is the same in all replications stays what it is: a count stays whole.
+    A figure that is equal in all replications keeps its type: a count stays whole.
     """
     kind = type(replications[0])
     means: dict[str, Any] = {}
@@ -166,7 +166,7 @@ def _known(replications: Sequence[JobFigures], name: str) -> NDArray[np.float64]
 def half_width(means: ArrayLike, *, confidence: float) -> float:
     """Return half the width of the confidence interval of the mean of independent `means`.
 
-    Student's t; `means` are two or more, of replications or of batches of one long series.
+    By Student's t; `means` are two or more, of replications or of batches of one long series.
     """
     values = np.asarray(means, float)
     quantile = stdtrit(len(values) - 1, (1 + confidence) / 2)

@@ -1,4 +1,4 @@
-"""The deflator on a cell: the search by the model, and its choice confirmed by simulation."""
+"""The deflator on a cell: search by the model, then simulation of its choice."""
 
 from trimtab.config.groups.objective import Objective
 from trimtab.policies.dias import Dias
@@ -10,7 +10,7 @@ from trimtab.simulation.simulate import simulate
 
 
 def deflate(setting: Setting, objective: Objective) -> DeflatorSearch:
-    """Return what the deflator finds for a trace on an engine.
+    """Return the deflator's search for a trace on an engine.
 
     Raises UserError for a cell that the formulas do not cover.
     """

@@ -1,8 +1,8 @@
-"""DiAS' deflator: drop ratios and sprint timeouts that keep every limit, found by the model.
+"""DiAS' deflator: finds drop ratios and sprint timeouts within all limits, by the model.
 
-Rocha's thesis, sections 4.2.2 and 4.4.4: the combinations are searched exhaustively, each one's
-response times calculated (a single server of K priorities, non-preemptive), and the best taken of
-those that keep the limits of accuracy, of latency and of the sprint budget.
+Rocha's thesis, sections 4.2.2 and 4.4.4: the search is exhaustive. The response times of each
+combination are calculated (a single server, K priorities, non-preemptive). The best one is chosen
+among those within the limits of accuracy, latency and sprint budget.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from trimtab.records.deflator_search import DeflatorCandidate
 
 @dataclass(frozen=True)
 class EngineClass:
-    """A class of jobs on the engine: `processing_time` of a drop ratio, at ordinary speed.
+    """A class of jobs on the engine: `processing_time` of a drop ratio, at normal speed.
 
     `accuracy_loss` are pairs of drop ratio and loss in per cent, rising; linear between them.
     """
@@ -43,7 +43,7 @@ class EngineClass:
 def loss_pct(accuracy_loss: Sequence[tuple[float, float]], drop_ratio: float) -> float:
     """Return the loss of accuracy at a drop ratio, linear between the pairs of ratio and loss.
 
-    Raises UserError where they do not reach the ratio.
+    Raises UserError for a ratio beyond the pairs.
     """
     if drop_ratio == 0:
         return 0.0
@@ -58,7 +58,7 @@ def loss_pct(accuracy_loss: Sequence[tuple[float, float]], drop_ratio: float) ->
 
 @dataclass(frozen=True)
 class EnginePower:
-    """What the engine draws: idle, working and sprinting, in W, and how much faster a sprint is."""
+    """The engine's power when idle, working and sprinting, in W, and the speed-up of a sprint."""
 
     idle_w: float
     busy_w: float
@@ -74,12 +74,12 @@ def search(
     sprint_share: float = 1.0,
     energy_weight: float = 0.0,
 ) -> list[DeflatorCandidate]:
-    """Return every combination that is stable, with the Pareto set and the choice marked.
+    """Return every stable combination, with the Pareto set and the choice marked.
 
-    `classes` come in the order of decreasing importance. The Pareto set is that of the feasible
-    combinations in mean response time and loss of accuracy of each class, and energy; chosen of it
-    is the least sum of weight times mean response time, and `energy_weight` times energy. Where
-    nothing is feasible nothing is marked. Raises UserError for a class without limits.
+    `classes` are in the order of decreasing importance. The Pareto set holds feasible combinations,
+    by mean response time and loss of accuracy of each class, and energy. The choice minimises the
+    sum of weight times mean response time, plus `energy_weight` times energy. Without a feasible
+    combination nothing is marked. Raises UserError for a class without limits.
     """
     names = [job_class.name for job_class in classes]
     missing = [name for name in names if name not in limits]
@@ -108,7 +108,7 @@ def search(
 
 
 def pareto(costs: Sequence[Sequence[float]]) -> list[bool]:
-    """Return which of the points nothing else is at least as good as in all, and better in one."""
+    """Return which points are Pareto-optimal: no other is as good in all and better in one."""
     points = np.array(costs, dtype=float)
     return [
         not bool(((points <= point).all(axis=1) & (points < point).any(axis=1)).any())

@@ -1,4 +1,4 @@
-"""An engine and its classes of jobs as the formulas need them: processing times by drop ratio."""
+"""An engine and its classes of jobs for the formulas: processing times by drop ratio."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,8 +21,8 @@ from trimtab.scheduling.make_trace import rates_of
 from trimtab.scheduling.protection import protected_rounds
 from trimtab.secure_tasks.cost import Bound
 
-_SAMPLE = 50_000  # drawn jobs whose moments stand for those of a class
-_LEAST_SCV = 0.002  # less would need more than 500 phases, and changes no response time visibly
+_SAMPLE = 50_000  # drawn jobs that estimate the moments of a class
+_LEAST_SCV = 0.002  # less would need over 500 phases, without a visible effect on response times
 
 
 def engine_classes(
@@ -32,12 +32,13 @@ def engine_classes(
 ) -> list[EngineClass]:
     """Return the classes of a trace with Poisson arrivals in the order of decreasing importance.
 
-    Tasks of secure classes take as long as in an enclave at the end `bound` of its costs; None: as
-    without. Jobs arrive as often either way: a load is that of unprotected jobs.
+    Tasks of secure classes take their time in an enclave, at the end `bound` of its costs; with
+    None, the time without protection. Arrival rates do not change: the load is defined for
+    unprotected jobs.
 
-    Where all times are exponential and all jobs equal, processing times are those of equation 4.1
-    of Rocha's thesis; else a phase-type distribution of the mean and variance of drawn jobs.
-    Raises UserError for what is no engine with such arrivals, and for equal priorities.
+    Where all times are exponential and all jobs equal, processing times follow equation 4.1 of
+    Rocha's thesis. Otherwise they have a phase-type distribution with the mean and variance of
+    drawn jobs. Raises UserError without an engine or Poisson arrivals, and for equal priorities.
     """
     cluster, config = stage.cluster, stage.trace
     if not cluster.engine_slots or config.arrivals.kind != "poisson":
@@ -63,7 +64,7 @@ def engine_classes(
 
 
 def engine_power(cluster: ClusterConfig, hardware: Sequence[Hardware]) -> EnginePower:
-    """Return what the engine draws at its lowest and its highest frequency, and their ratio."""
+    """Return the engine's power at its lowest and highest frequency, and their ratio."""
     (node_type,) = cluster_of(cluster, hardware).node_types
     lowest, highest = node_type.levels[0], node_type.levels[-1]
     return EnginePower(

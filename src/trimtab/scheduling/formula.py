@@ -17,9 +17,9 @@ from trimtab.scheduling.setting import Setting, facts_of
 
 
 def calculate(setting: Setting, policy: PolicyConfig) -> FormulaResponse:
-    """Return what the formulas say of a cell.
+    """Return the response times of a cell by the formulas.
 
-    That no formula covers a cell is a finding, `not_possible_because`. Raises UserError for a
+    A cell that no formula covers is a result, with `not_possible_because`. Raises UserError for a
     policy that cannot be built.
     """
     built = build_policy(policy.kind, policy.parameters, facts_of(setting))
@@ -35,11 +35,11 @@ def calculate(setting: Setting, policy: PolicyConfig) -> FormulaResponse:
 def response_by_formula(
     classes: Sequence[EngineClass], power: EnginePower, policy: Policy, config: PolicyConfig
 ) -> dict[str, ResponseFigures]:
-    """Return what the formulas say of each class.
+    """Return the response times of each class by the formulas.
 
-    `classes` come in the order of decreasing importance; `policy` is what `config` describes.
-    Raises UserError for a policy that no formula here covers: one that is not a queue by priority,
-    or has a sprint budget that ends.
+    `classes` are in the order of decreasing importance; `policy` is built from `config`. Raises
+    UserError for a policy that no formula here covers: one that is not a priority queue, or has a
+    limited sprint budget.
     """
     discipline = policy.discipline()
     if discipline is None:

@@ -1,4 +1,4 @@
-"""From what the YAML files say, and what earlier stages measured, to nodes and classes of jobs."""
+"""Nodes and classes of jobs, from YAML files and the measurements of earlier stages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,9 +18,9 @@ ENGINE = "engine"
 def cluster_of(config: ClusterConfig, hardware: Sequence[Hardware]) -> Cluster:
     """Return the nodes of a cluster; `hardware` are its node types in their order.
 
-    An engine, which one job at a time has to itself, is one node of all its nodes' memory and
-    power, and of its slots as cores; service times are those at its lowest frequency. Raises
-    UserError for an engine of several node types.
+    An engine runs one job at a time. It is one node, with the memory and power of all its nodes,
+    and its slots as cores; service times are at its lowest frequency. Raises UserError for an
+    engine of several node types.
     """
     counts = tuple(config.nodes.values())
     if config.engine_slots:
@@ -43,7 +43,7 @@ def job_classes_of(
     classes: Mapping[str, JobClassConfig],
     measured: Mapping[str, MeasuredWorkload],
 ) -> list[JobClass]:
-    """Return the classes of jobs; `measured` are the workloads that some of them name."""
+    """Return the classes of jobs; `measured` are the workloads that they name."""
     return [
         _measured_class(name, facts, measured[name], hardware)
         if name in measured
@@ -72,7 +72,7 @@ def rounds_of(rounds: RoundsConfig) -> RoundServiceTimes:
 
 
 def measured_work(measured: MeasuredWorkload, hardware: Hardware) -> tuple[float, ...]:
-    """Return the measured service times as they would be on the reference node."""
+    """Return the measured service times, converted to the reference node."""
     return tuple(work_s * hardware.speed for work_s in measured.work_s)
 
 
@@ -81,7 +81,7 @@ def _measured_class(
 ) -> JobClass:
     active_w: dict[str, list[float]] = {}
     if measured.active_w is not None:
-        # Measured at the highest level only: the lower ones are in proportion to the node's own.
+        # Measured at the highest level only: lower ones scale as the node's own.
         for machine in hardware:
             if machine.name == measured.hardware:
                 own = [level.active_w for level in _node_type(machine).levels]

@@ -1,4 +1,4 @@
-"""The trace of a stage, drawn or read as its YAML says, and what is known of it: `trace.json`."""
+"""The trace of a stage, drawn or read by its YAML, and its facts: `trace.json`."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,13 +37,13 @@ from trimtab.traces.generators import (
 from trimtab.traces.table import arrivals_by_class, class_statistics, read_trace, write_trace
 
 _BINS = 120
-_SAMPLE = 20_000  # jobs whose mean service time stands for all
+_SAMPLE = 20_000  # jobs that estimate the mean service time
 
 
 def make_trace(stage: TraceStage, measured: MeasuredClasses, destination: Path) -> None:
     """Write `trace.parquet` (TRACE) and `trace.json` to the folder `destination`.
 
-    Raises UserError for a trace that is none, or that its files do not hold.
+    Raises UserError for an invalid trace, and for one that its files do not hold.
     """
     trace = with_rounds(stage.trace, measured.rounds)
     skipped: Counter[str] = Counter()
@@ -98,7 +98,7 @@ def _service_source(trace: TraceConfig, measured: MeasuredClasses) -> ServiceSou
 
 @dataclass(frozen=True)
 class Empirical:
-    """One of the measured values, each as likely as the others."""
+    """The empirical distribution: one of the measured values, equally probable."""
 
     values: tuple[float, ...]
 
@@ -117,9 +117,9 @@ def frames_of(
 ) -> Iterable[pd.DataFrame]:
     """Return the trace of a stage as chunks of TRACE.
 
-    A load is that of the original environment, so that both environments meet the same arrivals.
-    `skipped` counts the rows of a recorded trace that are left out, as the chunks are read. Raises
-    UserError for a trace that is none, or that its files do not hold.
+    The load is defined for the original environment, so both environments get the same arrivals.
+    While chunks are read, `skipped` counts the rows of a recorded trace that are left out. Raises
+    UserError for an invalid trace, and for one that its files do not hold.
     """
     config, arrivals = stage.trace, stage.trace.arrivals
     if arrivals.kind == "file" and arrivals.format is not None:
@@ -175,7 +175,7 @@ def _work(
         (machine,) = [node_type for node_type in hardware if node_type.name == measured.hardware]
         return Empirical(measured_work(measured, machine))
     if facts.rounds.map_tasks:
-        # A round without tasks is left out by the rounds' own times; its count has to be 1 or more.
+        # The rounds' times leave out rounds without tasks; here the count has to be 1 or more.
         scv = facts.rounds.size_scv
         return RoundCounts(
             TaskCounts((facts.rounds.map_tasks,), (1.0,)),
@@ -202,7 +202,7 @@ def _distribution(work: WorkConfig) -> distribution.Distribution:
 
 
 def _demand(stage: TraceStage, name: str, measured: MeasuredWorkload | None) -> float:
-    """Return what an average job asks of the capacity: core seconds, or seconds of an engine."""
+    """Return the demand of an average job: core seconds, or seconds of an engine."""
     synthetic, engine_slots = _synthetic(stage, name, measured), stage.cluster.engine_slots
     if not isinstance(synthetic.work, RoundCounts):
         cores = 1.0 if engine_slots else synthetic.cpu_milli / 1000
@@ -216,9 +216,9 @@ def _demand(stage: TraceStage, name: str, measured: MeasuredWorkload | None) -> 
 
 
 def _capacity(stage: TraceStage) -> float:
-    """Return the core seconds, of the reference node, that the cluster does in a second.
+    """Return the cluster's capacity in core seconds of the reference node per second.
 
-    An engine counts as one: it has one job at a time.
+    An engine counts as 1: it runs one job at a time.
     """
     if stage.cluster.engine_slots:
         return 1.0

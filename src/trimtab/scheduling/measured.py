@@ -1,4 +1,4 @@
-"""What the stages before this one measured of a workload, as a class of jobs needs it."""
+"""Measurements of a workload by earlier stages, for a class of jobs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,10 +23,10 @@ _COMPARED = ("work_s", "cold_start_s", "active_w")
 
 @dataclass(frozen=True)
 class MeasuredClasses:
-    """What was measured of a trace's classes, by class.
+    """Measurements of a trace's classes, by class.
 
-    `workloads` are in the environment that their class names, `original` the same ones in the
-    original environment; `rounds` are those of programs on a real engine.
+    `workloads` are in the environment of their class, `original` are the same workloads in the
+    original environment; `rounds` are of programs on a real engine.
     """
 
     workloads: Mapping[str, MeasuredWorkload] = field(default_factory=dict)
@@ -41,10 +41,10 @@ def read_measured(
     verify_runs: Sequence[Path],
     libraries: Sequence[Path],
 ) -> MeasuredClasses:
-    """Return what was measured of the classes of a stage's trace.
+    """Return the measurements of the classes of a stage's trace.
 
-    `rounds` are files of MeasuredRounds, `verify_runs` (RUNS) and `libraries` (LIBRARIES) those
-    that the targets left. Raises UserError as measured_workload does, and as documents are read.
+    `rounds` are files of MeasuredRounds; `verify_runs` (RUNS) and `libraries` (LIBRARIES) are the
+    targets' files. Raises UserError as measured_workload and reading documents do.
     """
     idle_w = {machine.name: machine.idle_w for machine in stage.hardware}
     named = {name: facts for name, facts in stage.trace.classes.items() if facts.workload}
@@ -77,7 +77,7 @@ def with_image_start(measured: MeasuredWorkload, path: Path) -> MeasuredWorkload
 
 
 def with_rounds(trace: TraceConfig, rounds: Mapping[str, RoundTimes]) -> TraceConfig:
-    """Return the trace whose classes have the measured `rounds`, by class, in place of theirs."""
+    """Return the trace with the classes' rounds replaced by the measured `rounds`, by class."""
     classes = {
         name: replace(facts, rounds=replace(facts.rounds, **vars(rounds[name])))
         if name in rounds
@@ -94,12 +94,12 @@ def measured_workload(
     environment: str,
     idle_w: Mapping[str, float],
 ) -> MeasuredWorkload:
-    """Return what `verify_runs` (RUNS) and `libraries` (LIBRARIES) say of a workload.
+    """Return a workload's measurements in `verify_runs` (RUNS) and `libraries` (LIBRARIES).
 
-    `environment` is `original` or `debloated`; `idle_w`, by machine, is the idle power that the
-    runs' energy includes. What does not clearly differ between the two, as the range of pairs of
-    runs spans zero, is that of all runs in both: else chance in a few runs would make an
-    environment cost a cluster more. Raises UserError where no run of the workload is among them.
+    `environment` is `original` or `debloated`; `idle_w`, by machine, is the idle power in the runs'
+    energy. Values whose paired differences span zero are pooled over both environments. Otherwise
+    noise in a few runs would make one environment cost a cluster more. Raises UserError where no
+    run is of the workload.
     """
     for runs_path, libraries_path in zip(verify_runs, libraries, strict=True):
         runs = read_table(runs_path, RUNS)
@@ -123,8 +123,8 @@ def _measured(
     runs: pd.DataFrame, libraries: pd.DataFrame, environment: str, idle_w: float
 ) -> MeasuredWorkload:
     start_up_s = runs["start_up_s"].fillna(0.0)
-    # The mark of a program that ends right behind it may be heard with its end. No job takes no
-    # time: all of such a run is work.
+    # A program's mark just before its end may be noticed only at the end. As no job takes no time,
+    # all of such a run is work.
     start_up_s = start_up_s.where(start_up_s < runs["wall_s"], 0.0)
     figures = runs.assign(
         cold_start_s=start_up_s,
@@ -151,7 +151,7 @@ def _measured(
 
 
 def _clearly_differs(runs: pd.DataFrame, name: str) -> bool:
-    """Whether all pairs of runs differ in the same direction; False without any whole pair."""
+    """Whether all pairs of runs differ in the same direction; False without a complete pair."""
     pairs = runs.groupby(["repeat", "condition"])[name].first().unstack()
     pairs = pairs.reindex(columns=list(_CONDITIONS)).dropna()
     differences = pairs["debloated"] - pairs["original"]

@@ -1,4 +1,4 @@
-"""Jobs that run in enclaves: on which types of node they do, and what that costs, modelled.
+"""Jobs in enclaves: their types of nodes, and the modelled cost.
 
 `enclaves.cost` has the model. A job is as many equal threads as it asks for cores, with an
 equal share of its calls, bytes and memory each; a job of twice the work makes twice the calls. What
@@ -21,7 +21,7 @@ from trimtab.policies.facts import Asked
 from trimtab.scheduling.from_config import ENGINE, GIB, rounds_of
 from trimtab.secure_tasks.cost import Bound, EnclaveTask, protected_s
 
-_SAMPLE = 2_000  # jobs of rounds whose mean times are compared
+_SAMPLE = 2_000  # jobs of rounds, to compare mean times
 
 
 def protect(
@@ -31,10 +31,10 @@ def protect(
     asked: Sequence[Asked],
     bound: Bound,
 ) -> list[JobClass]:
-    """Return `job_classes` with the `protection` of those that are secure; others are as they were.
+    """Return `job_classes` with the `protection` of secure ones; others are unchanged.
 
-    `asked` says what an average job of each class asks for. Jobs of rounds on an engine have longer
-    tasks instead, so that leaving tasks out saves what protects them.
+    `asked` has the request of an average job of each class. Jobs of rounds on an engine get longer
+    tasks instead, so dropping tasks also saves their protection.
     """
     enclaves = {enclave.name: enclave for enclave in stage.enclaves}
     protected = []
@@ -56,10 +56,10 @@ def protect(
 
 
 def protected_rounds(stage: TraceStage, name: str, bound: Bound | None) -> RoundsConfig:
-    """Return the rounds of a class on an engine, its map and reduce tasks as long as inside.
+    """Return the rounds of a class on an engine, with its tasks' times in an enclave.
 
-    They are as they were where the class is not secure, where the engine's nodes have no enclave,
-    and without a `bound`.
+    They are unchanged where the class is not secure, where the engine's nodes have no enclave, and
+    without a `bound`.
     """
     facts, (machine,) = stage.trace.classes[name], stage.hardware
     enclave = next((one for one in stage.enclaves if one.name == machine.enclave), None)
@@ -72,7 +72,7 @@ def protected_rounds(stage: TraceStage, name: str, bound: Bound | None) -> Round
 
 
 def threads_of_engine(cluster: ClusterConfig) -> int:
-    """Return how many tasks of an engine run on one of its nodes at once."""
+    """Return the number of concurrent tasks on one node of an engine."""
     (count,) = cluster.nodes.values()
     return math.ceil(cluster.engine_slots / count)
 
@@ -97,11 +97,11 @@ def _factor(
     if enclave is None or enclave.why_not(threads, average.gpus, inside_bytes):
         return math.inf
     if rounds is None:
-        # At the highest level: calls, encryption and faults take cycles, as the work does.
+        # At the highest level: calls, encryption and faults take cycles, as work does.
         work_s = average.work_s / node_type.levels[-1].speed
         return _job_s(work_s, secure, memory_bytes, threads, enclave, bound) / work_s
     if is_engine:
-        return 1.0  # its tasks are longer
+        return 1.0  # its tasks already are longer
     inside = _inside(rounds, secure, memory_bytes, threads, enclave, bound)
     return _mean_s(inside, threads, stage.trace.seed) / _mean_s(rounds, threads, stage.trace.seed)
 
@@ -131,7 +131,7 @@ def _inside(
     enclave: Enclave,
     bound: Bound,
 ) -> RoundsConfig:
-    """Return rounds whose tasks run inside, `threads` of them at once; each has `memory_bytes`."""
+    """Return rounds with tasks in an enclave, `threads` at once, each of `memory_bytes`."""
 
     def task_s(work_s: float) -> float:
         task = EnclaveTask(
@@ -161,7 +161,7 @@ def _working_set_bytes(secure: Secure, memory_bytes: float) -> float:
 
 
 def enclaves_in_use(cluster: Cluster, job_classes: Sequence[JobClass]) -> dict[str, str]:
-    """Return the enclave of each node type that some of the secure classes run on."""
+    """Return the enclaves that secure classes use, by node type."""
     return {
         kind.name: kind.enclave
         for kind in cluster.node_types

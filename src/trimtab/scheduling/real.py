@@ -1,4 +1,4 @@
-"""A cell run for real: the trace's jobs on Apache Spark or on Slurm, beside their simulation."""
+"""A cell run for real: the trace's jobs on Apache Spark or Slurm, compared with simulation."""
 
 import math
 import os
@@ -40,9 +40,9 @@ def run_for_real(
 ) -> None:
     """Run the jobs of a trace for real and write `real.parquet` (SCHEDULED) and `real.json`.
 
-    On Slurm a second of the trace lasts `scale` seconds. `simulated` are the simulated jobs
-    (SCHEDULED), which each real one is compared with. Raises UserError where the platform is
-    missing or cannot run the trace.
+    On Slurm a second of the trace lasts `scale` seconds. Each real job is compared with its
+    counterpart in `simulated` (SCHEDULED). Raises UserError where the platform is missing or cannot
+    run the trace.
     """
     trace = pd.concat(list(read_trace(setting.trace_path)), ignore_index=True)
     facts = facts_of(setting)
@@ -107,7 +107,7 @@ def _on_slurm(
 
 
 def class_figures(jobs: pd.DataFrame, drop_ratio: float) -> ClassFigures:
-    """Return the figures of the jobs of one class; their energy is not known."""
+    """Return the figures of the jobs of one class, without energy, which is unknown."""
     processed_s = float((jobs["execution_s"] + jobs["wasted_s"]).sum())
     response_s = jobs["response_s"]
     return ClassFigures(
@@ -131,7 +131,7 @@ def class_figures(jobs: pd.DataFrame, drop_ratio: float) -> ClassFigures:
 
 
 def job_errors(real: pd.DataFrame, simulated: pd.DataFrame) -> JobErrors:
-    """Return by how much each job's response differs from the simulated one's."""
+    """Return the mean and median error of simulated response times, over common jobs."""
     both = real.set_index("job")["response_s"].to_frame("real").join(
         simulated.set_index("job")["response_s"].rename("simulated"), how="inner"
     )  # fmt: skip

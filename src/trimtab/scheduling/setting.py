@@ -1,4 +1,4 @@
-"""What a cell is made from: a trace on a cluster, and what was measured of its classes."""
+"""The input of a cell: a trace on a cluster, and the measurements of its classes."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -24,10 +24,10 @@ from trimtab.traces.table import class_statistics
 
 @dataclass(frozen=True)
 class Setting:
-    """A trace on a cluster: the YAML files, and what was measured of the classes.
+    """A trace on a cluster: the YAML files, and the measurements of its classes.
 
-    `trace_path` is the trace as drawn or read, and `facts` are what is known of it. `bound` says at
-    which end of its range the cost of protection is taken; None: nothing is protected.
+    `trace_path` is the drawn or read trace, `facts` describe it. `bound` is the end of the range
+    for the cost of protection; with None, nothing is protected.
     """
 
     stage: TraceStage
@@ -36,7 +36,7 @@ class Setting:
     bound: Bound | None = Bound.TYPICAL
 
     def frames(self, replication: int) -> Path | Iterable[pd.DataFrame]:
-        """Return the trace; of every replication but the first, drawn again with another seed."""
+        """Return the trace; replications after the first draw it with another seed."""
         trace = self.stage.trace
         if replication == 0 or trace.arrivals.kind == "file":
             return self.trace_path
@@ -53,7 +53,7 @@ def setting_of(stage: TraceStage, trace_path: Path, facts_path: Path) -> Setting
 
 
 def facts_of(setting: Setting) -> PolicyInputs:
-    """Return what policies are made from: nodes, classes, and what probing them would give."""
+    """Return the inputs of policies: nodes, classes, and their probing runs."""
     stage = setting.stage
     cluster = cluster_of(stage.cluster, stage.hardware)
     classes = stage.trace.classes or {name: JobClassConfig() for name in setting.facts.classes}
@@ -73,7 +73,7 @@ def _probes(
 ) -> list[ProbeRun]:
     """Return the real probing runs of the node types, if all have some; else simulated ones.
 
-    Never some of each: predictions of node types compare only if the same tasks probed them.
+    They are never mixed: predictions are comparable only if the same tasks probed all types.
     """
     if not all(machine.probes for machine in hardware):
         return probe_nodes(cluster, job_classes, asked)
@@ -92,7 +92,7 @@ def _asked(trace: Path, names: Sequence[str]) -> list[Asked]:
         Asked(
             cores=float(mean["cpu_milli"].get(name, 1000.0)) / 1000,
             memory_gib=float(mean["memory_bytes"].get(name, 0.0)) / GIB,
-            # Jobs of rounds draw their times when they start: only ratios matter to a policy.
+            # Jobs of rounds draw their times at their start; to a policy only ratios matter.
             work_s=float(np.nan_to_num(mean["work_s"].get(name, 1.0), nan=1.0)) or 1.0,
             gpus=float(mean["gpu_milli"].get(name, 0.0)) / 1000,
         )

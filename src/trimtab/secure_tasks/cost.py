@@ -1,4 +1,4 @@
-"""What one task takes in an enclave: for whoever schedules or simulates protected tasks."""
+"""The run time of one task in an enclave, for scheduling and simulating protected tasks."""
 
 import math
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ Bound = StrEnum("Bound", "LOW TYPICAL HIGH")
 
 @dataclass(frozen=True)
 class EnclaveTask:
-    """What a task does: `work_s` is its time without protection, in seconds.
+    """A task's load: `work_s` is its time without protection, in seconds.
 
-    `calls` are calls into the enclave and back, `in_bytes` and `out_bytes` are decrypted before and
-    encrypted after it, and `working_set_bytes` is the memory inside that it uses again and again.
+    `calls` are calls into the enclave and back. `in_bytes` are decrypted before it, `out_bytes`
+    encrypted after it. `working_set_bytes` is the memory inside that it reuses.
     """
 
     work_s: float
@@ -38,10 +38,10 @@ def protected_s(
     """Return the run time of `task` in `enclave` beside `workers` - 1 others, in seconds.
 
     It is work + calls + encryption + page faults + contention, each at one end of its published
-    range or at its best estimate. Contention is fitted as time of the whole application for each
-    task and each other worker; as so many tasks run at once, each one's own time is longer by as
-    many times that. Workers that the thread limit keeps outside take no part (`threads_inside`).
-    Raises UserError for no worker.
+    range or at its best estimate. Contention is fitted as the application's time for each task and
+    other worker. As tasks run concurrently, a task's own time grows by that times the number of
+    tasks at once. Workers outside by the thread limit do not count (`threads_inside`). Raises
+    UserError for fewer than one worker.
     """
     inside = threads_inside(workers, enclave)
     call_s = (
@@ -57,7 +57,7 @@ def protected_s(
 
 
 def threads_inside(workers: int, enclave: Enclave) -> int:
-    """Return how many of `workers` can be in the enclave at once; UserError for fewer than one."""
+    """Return the number of `workers` that fit the enclave at once; UserError for fewer than one."""
     if workers < 1:
         raise UserError(f"workers: {workers!r} given, expected at least 1")
     limit = enclave.thread_limit
@@ -65,10 +65,10 @@ def threads_inside(workers: int, enclave: Enclave) -> int:
 
 
 def page_faults(task: EnclaveTask, workers: int, enclave: Enclave) -> float:
-    """Return how many pages of `task` are loaded when all inside are like it.
+    """Return the number of page loads of `task` when all tasks inside are equal.
 
-    Of the memory that all use together, the share that does not fit the page cache is loaded once:
-    a lower bound for tasks that go over it several times.
+    The share of the common memory beyond the page cache is loaded once: a lower bound for tasks
+    that pass over it several times.
     """
     cache = enclave.page_cache
     used_bytes = task.working_set_bytes * threads_inside(workers, enclave)
@@ -79,7 +79,7 @@ def page_faults(task: EnclaveTask, workers: int, enclave: Enclave) -> float:
 
 
 def cost_at(cost: CostRange | None, bound: Bound, none: float = 0.0) -> float:
-    """Return a cost at one end of its range or at its best estimate; `none` where it has none."""
+    """Return a cost at one end of its range or at its best estimate; `none` if it has neither."""
     if cost is None:
         return none
     typical = (cost.low + cost.high) / 2 if cost.typical is None else cost.typical

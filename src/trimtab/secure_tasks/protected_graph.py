@@ -1,9 +1,8 @@
 """A task graph in an enclave of `conf/enclave/`: from the costs of one task to a simulation.
 
-`cost/task.py` says what one task takes beside so many like it; the simulator asks for seconds
-inside and for what all tasks inside share. Contention and paging, which the model adds to a task,
-are factors there: those by which the tasks of a graph become longer together, so that their sum
-over all tasks is the model's.
+`cost/task.py` gives the time of one task beside equal ones. The simulator needs seconds inside and
+the limits that all tasks inside share. Contention and paging are summands in the model and factors
+in the simulator. The factors are chosen so that the sum over all tasks of a graph is the model's.
 """
 
 import numpy as np
@@ -22,8 +21,8 @@ def inside_s(
 ) -> NDArray[np.float64]:
     """Return each task's seconds in `enclave`, (n,), alone in it and without paging.
 
-    A secure task is one call; where it is `encrypted`, its inputs and outputs are. The others, such
-    as barriers, take what they take outside. For each it is what `protected_s` says of one worker.
+    A secure task is one call, with its inputs and outputs encrypted if `encrypted`. Others, such as
+    barriers, take their time outside. Each is `protected_s` with one worker.
     """
     alone = graph.work_s * cost_at(enclave.work_factor, bound, none=1.0)
     alone = alone + cost_at(enclave.call_s, bound)
@@ -41,10 +40,10 @@ def limits_of(
     encrypted: bool,
     bound: Bound = Bound.TYPICAL,
 ) -> EnclaveLimits:
-    """Return what the tasks of `graph` share in `enclave` on `workers`.
+    """Return the limits that tasks of `graph` share in `enclave` on `workers`.
 
-    Without a limit of its own an enclave takes as many threads as the simulator has workers. Raises
-    UserError for no worker.
+    An enclave without a limit admits MOST_WORKERS threads. Raises UserError for fewer than one
+    worker.
     """
     most = threads_inside(workers, enclave)
     limit = MOST_WORKERS if enclave.thread_limit is None else enclave.thread_limit.threads

@@ -1,4 +1,4 @@
-"""A stretch of a trace, checked, as the kernel's arrays."""
+"""A part of a trace, checked, as the kernel's arrays."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from trimtab.errors import UserError
 from trimtab.policies.layout import ARRIVAL, NIL, SHAPE
 
 _COLUMNS = ("job", "arrival_s", "priority", "cpu_milli", "gpu_milli", "memory_bytes", "work_s")
-# What _pass_over may find: the column, and what was expected of it.
+# The errors that _pass_over may find: the column, and the expectation.
 _WRONG = (
     ("arrival_s", "a time of at least 0, no earlier than the job's before it"),
     ("work_s", "a time of at least 0"),
@@ -29,7 +29,7 @@ _S32 = np.uint64(32)
 
 @compiled
 def _find(shapes: Any, count: int, table: Any, row: Any) -> tuple[int, int]:
-    """Return the number of a shape, new or known, and how many there are now."""
+    """Return the number of a shape, new or known, and the count of shapes."""
     mask = np.uint64(len(table) - 1)
     mixed = np.uint64(0)
     for number in row:
@@ -60,10 +60,10 @@ def _pass_over(
     chunk: Any,
     work_by_class: Any,
 ) -> tuple[int, int, int]:
-    """Check the jobs from `begin` on, number their shapes, and put them into `chunk`.
+    """Check the jobs from `begin`, number their shapes, and put them into `chunk`.
 
-    Return how far it came, the number of shapes, and what is wrong there: 0 means that the tables
-    are full, else the place in _WRONG, from 1.
+    Return the reached row, the number of shapes, and the error there: 0 for full tables, else the
+    index in _WRONG, from 1.
     """
     job, arrival_s, work_s, dropped, job_class, priority, cpu, gpu, memory = columns
     for at in range(begin, len(chunk)):
@@ -94,11 +94,11 @@ def _pass_over(
 
 @dataclass
 class Arrivals:
-    """Turns stretches of a trace into chunks, and remembers what was before.
+    """Turns successive parts of a trace into chunks.
 
-    `drop_ratio` is by job class, `seed` that of the rounds' times. `shapes` are the SHAPE records
-    of the first `count` shapes. `work_by_class` is the work that has arrived times the thousandths
-    of a core that it asks for.
+    `drop_ratio` is by job class, `seed` is for the rounds' times. `shapes` are the SHAPE records of
+    the first `count` shapes. `work_by_class` sums the arrived work times its requested thousandths
+    of a core.
     """
 
     cluster: Cluster
@@ -123,8 +123,8 @@ class Arrivals:
     def chunk(self, frame: pd.DataFrame) -> NDArray[np.void]:
         """Return the rows of `frame` (tables.TRACE) as layout.ARRIVAL.
 
-        Raises UserError naming the job and its row in the trace: unknown class, times that are
-        negative or go back, sizes that are negative or have room on no node, no service time.
+        Raises UserError with the job and its row in the trace: unknown class, negative or
+        decreasing times, negative sizes or sizes that fit no node, no service time.
         """
         missing = [name for name in (*_COLUMNS, "job_class") if name not in frame]
         if missing:
@@ -181,7 +181,7 @@ class Arrivals:
         codes = column.cat.codes.to_numpy()
         if known == list(range(len(known))):
             return codes.astype(np.int64)
-        return np.array([*known, NIL], np.int64)[codes]  # no class at all: code -1, the last
+        return np.array([*known, NIL], np.int64)[codes]  # no class: code -1, the last
 
     def _work(self, frame: Any, jobs: Any, codes: Any, cpu: Any) -> tuple[Any, Any]:
         work_s = np.ascontiguousarray(frame["work_s"], np.float64)
@@ -258,7 +258,7 @@ def _whole(frame: pd.DataFrame, name: str) -> NDArray[np.int64]:
 
 
 def _frozen(column: NDArray[Any]) -> NDArray[Any]:
-    # Columns of a frame can be written to or not, as pandas likes; compile for one of both.
+    # pandas decides whether a column is writable; compile only for read-only ones.
     view = column.view()
     view.flags.writeable = False
     return view

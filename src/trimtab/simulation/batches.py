@@ -1,4 +1,4 @@
-"""What a simulator gives out while it runs, and what it is asked."""
+"""The requests to a simulator, and its output while it runs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from trimtab.policies.base import Policy
 
 LoadRow = tuple[float, ...]  # in the order of tables.LOAD
 
-# Given the jobs finished since it was last asked (layout.FINISHED_ROW) and the time, it returns
-# the policy that goes on from here, or None: the same.
+# Given the jobs finished since the last call (layout.FINISHED_ROW) and the time, it returns the
+# next policy, or None for the same.
 Maintain = Callable[[NDArray[np.void], float], Policy | None]
 
 
 @dataclass(frozen=True)
 class SimulationRequest:
-    """What to record and when to ask: samples of the load, allocations, model maintenance."""
+    """Options of a simulation: samples of the load, allocations, model maintenance."""
 
     sample_s: float
     allocations: bool
@@ -27,10 +27,10 @@ class SimulationRequest:
 
 @dataclass(frozen=True)
 class Batch:
-    """Finished jobs (layout.FINISHED_ROW), allocations (layout.ALLOCATION_ROW) and samples of the
-    load.
+    """Finished jobs, allocations and samples of the load.
 
-    The simulator leaves the arrays alone from then on.
+    Rows are layout.FINISHED_ROW and ALLOCATION_ROW. The simulator does not change the arrays
+    afterwards.
     """
 
     rows: NDArray[np.void]
@@ -40,7 +40,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class End:
-    """How it ended: the time, jobs that never finished, events, and by node the integrals."""
+    """The end of a simulation: time, unfinished jobs, events, and integrals by node."""
 
     end_s: float
     unfinished: int

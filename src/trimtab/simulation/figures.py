@@ -1,4 +1,4 @@
-"""The figures of a simulation by class, gathered while it runs, in memory that does not grow."""
+"""The figures of a simulation by class, gathered while it runs, in constant memory."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from trimtab.clusters.compiled import compiled
 from trimtab.records.figures import RANKS, ClassFigures, ResponseFigures, TotalFigures
 
-# Response times by the bits of their floating-point number: 512 bins an octave, 1e-9 to 2e10 s.
+# Bins of response times, by floating-point bits: 512 per octave, 1e-9 to 2e10 s.
 _BINS_LOG2, _LOWEST, _OCTAVES = 9, -30, 64
 _SHIFT = np.int64(52 - _BINS_LOG2)
 _FIRST = np.int64((1023 + _LOWEST) << _BINS_LOG2)
@@ -50,8 +50,8 @@ def _add(rows: Any, sums: Any, histogram: Any) -> None:
 class FigureSums:
     """Sums and percentiles of finished jobs by class.
 
-    Means are exact. A percentile is the middle of a bin, within 0.1 % of the exact one; those of
-    fewer than 1e-9 s are 0.
+    Means are exact. A percentile is the middle of a bin, within 0.1 % of the exact one; below 1e-9
+    s it is 0.
     """
 
     def __init__(self, class_names: Sequence[str]) -> None:
@@ -64,7 +64,7 @@ class FigureSums:
         _add(rows, self._sums, self._histogram)
 
     def classes(self) -> dict[str, ClassFigures]:
-        """Return the figures of each class that has finished jobs."""
+        """Return the figures of each class with finished jobs."""
         return {
             name: ClassFigures(
                 **_figures(self._sums[at : at + 1], self._histogram[at]),
@@ -75,7 +75,7 @@ class FigureSums:
         }
 
     def total(self, **of_cluster: Any) -> TotalFigures:
-        """Return the same figures over all classes, with those of the cluster."""
+        """Return the figures over all classes, and of the cluster."""
         return TotalFigures(**_figures(self._sums, self._histogram.sum(axis=0)), **of_cluster)
 
 

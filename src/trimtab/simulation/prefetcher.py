@@ -1,7 +1,7 @@
-"""Has things made in a thread while the caller uses those before them.
+"""Produces items in a thread while the caller uses earlier ones.
 
-So a trace is read, its jobs simulated and what becomes of them written at the same time: the
-kernel needs no interpreter lock.
+So reading a trace, simulating it and writing results overlap: the kernel releases the interpreter
+lock.
 """
 
 import queue
@@ -14,10 +14,10 @@ _DEPTH = 2
 
 
 class Prefetcher(Generic[_Item]):
-    """Iterates over `items`, up to two of which are made while the caller does something else.
+    """Iterates over `items`, up to two of which are produced ahead.
 
-    What making one raises is raised where it would have been used. `with` ends the thread, even
-    when not all items were used.
+    An exception of the producer is raised in place of its item. `with` ends the thread, even when
+    items are left.
     """
 
     def __init__(self, items: Iterable[_Item]) -> None:
@@ -32,7 +32,7 @@ class Prefetcher(Generic[_Item]):
     def __exit__(self, *error: object) -> None:
         self._stopped.set()
         while self._thread.is_alive():
-            try:  # the thread may wait for a place
+            try:  # the thread may wait for a free slot
                 self._made.get(timeout=0.01)
             except queue.Empty:
                 continue

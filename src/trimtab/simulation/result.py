@@ -1,4 +1,4 @@
-"""What comes out of a simulation: tables in memory, or streamed to Parquet files."""
+"""The result of a simulation: tables in memory, or streamed to Parquet files."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -27,8 +27,8 @@ class Result:
     """A simulation's tables and figures.
 
     `jobs`, `allocations` and `load` are tables.SCHEDULED, ALLOCATIONS and LOAD; None where they
-    were streamed to files, or not asked for. `nodes` is tables.NODES. `classes` are those that have
-    finished jobs; `events` is how many there were, `offered_load` None where it cannot be told.
+    were streamed to files, or not requested. `nodes` is tables.NODES. `classes` has those with
+    finished jobs; `events` is the number of events; `offered_load` is None where unknown.
     """
 
     simulator: Simulator
@@ -66,7 +66,7 @@ def _table(
             codes, names = texts[field.name]
             columns.append(pa.array(names, pa.string()).take(pa.array(codes)))
         else:
-            # A time that never came is NaN there and null here.
+            # A time that never came is NaN in rows and null in tables.
             columns.append(pa.array(rows[field.name], field.type, from_pandas=True))
     return pa.table(columns, schema)
 
@@ -87,7 +87,7 @@ class Frames:
 
 
 class Files:
-    """Streams tables to `folder`/jobs.parquet and so on, which appear when the block ends well."""
+    """Streams tables to `folder`/jobs.parquet and so on; they appear when the block succeeds."""
 
     def __init__(self, folder: Path, names: Sequence[str]) -> None:
         self._folder, self._names = folder, names

@@ -51,22 +51,22 @@ def simulate(
     sample_s: float | None = None,
     reference: bool = False,
 ) -> Result:
-    """Return what `policy` does to `trace` (tables.TRACE: a frame, a Parquet file, or chunks).
+    """Simulate `trace` (tables.TRACE: a frame, a Parquet file, or chunks) under `policy`.
 
-    A frame or a file is checked whole before the simulation begins; chunks, which are read once,
-    as they come. With `folder` the tables are streamed to jobs, allocations, nodes and
+    A frame or a file is checked completely before the simulation begins; chunks are checked as they
+    are read, once. With `folder` the tables are streamed to jobs, allocations, nodes and
     load.parquet in it, and memory holds only the jobs in the system; without, they are in the
-    result. `keep_jobs` and `keep_allocations` False leave a table out. The load is sampled every
-    `sample_s`. `seed` is that of the times of the tasks of jobs of rounds.
+    result. `keep_jobs` and `keep_allocations` can leave a table out. The load is sampled every
+    `sample_s`. `seed` is for the task times of jobs of rounds.
 
-    The compiled kernel runs the policies that have a `placement_rule`; any other, and every one
-    with `reference`, runs in the plain simulator, which gives the same and is slow.
+    The compiled kernel runs the policies with a `placement_rule`. All others, and all with
+    `reference`, run in the plain simulator, which gives the same result and is slow.
 
-    Raises UserError for a bad trace, cluster or class. Warns when the offered load is above the
-    cluster's capacity, and when jobs are left that never found a place.
+    Raises UserError for an invalid trace, cluster or class. Warns when the offered load is above
+    the cluster's capacity, and when jobs never found a place.
     """
     check_classes(cluster, job_classes)
-    policy = copy.deepcopy(policy)  # it may remember where it was
+    policy = copy.deepcopy(policy)  # policies may have state
     if isinstance(trace, pd.DataFrame | Path):
         checked = Arrivals(cluster, job_classes, policy.drop_ratio, seed)
         for frame in _chunks(trace):
@@ -84,7 +84,7 @@ def simulate(
     kept = ["load", *["jobs"] * keep_jobs, *["allocations"] * keep_allocations]
     with ExitStack() as stack:
         sink = frames if folder is None else stack.enter_context(Files(folder, kept))
-        # The kernel goes on while what it has given out is added up and written.
+        # The kernel continues while its output is summed and written.
         for batch in stack.enter_context(Prefetcher(simulator.run(_chunks(trace)))):
             sums.add(batch.rows)
             if batch.load:
@@ -113,11 +113,11 @@ def simulate(
 
 
 def offered_load(arrivals: Arrivals, level: int = -1) -> float | None:
-    """Return the load of what has arrived, 1 the cluster's capacity; None where no time passed.
+    """Return the load of the arrived jobs, 1 at the cluster's capacity; None if no time has passed.
 
-    A job's part is its work on its cores over what all nodes together do for its class at `level`
-    (negative: counted from the highest). Above 1 the queue grows without end, however well jobs
-    are placed; it does so below 1 too, where cores stay free because no job fits them.
+    A job's load is its work on its cores, divided by the capacity of all nodes for its class at
+    `level` (negative: counted from the highest). Above 1 the queue grows without bound under any
+    placement. Below 1 it may do so too, where cores stay free because no job fits them.
     """
     cluster = arrivals.cluster
     span_s = arrivals.last_arrival_s - arrivals.first_arrival_s
@@ -154,7 +154,7 @@ def _warn_of_load(load: float | None) -> None:
 
 
 def _maintenance(policy: Policy, names: Sequence[str]) -> Maintain | None:
-    """Return what asks the policy that is going on; None: it is never asked."""
+    """Return the maintenance function of the current policy; None if it has none."""
     if policy.maintain_s == INFINITY:
         return None
 
@@ -178,7 +178,7 @@ def _nodes(cluster: Cluster, end: End) -> pd.DataFrame:
             "busy_core_s": end.busy_core_s,
             "down_s": end.down_s,
             "idle_energy_j": idle_w * (end.end_s - end.down_s),
-            # Power is added and taken away as jobs come and go, which leaves rounding below 0.
+            # Adding and subtracting power can round to just below 0.
             "active_energy_j": np.maximum(end.active_energy_j, 0.0),
         }
     )

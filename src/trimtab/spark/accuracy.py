@@ -1,6 +1,6 @@
-"""What dropped tasks cost in accuracy, measured (Rocha's thesis, figure 4.5).
+"""Measures the loss of accuracy by dropped tasks (Rocha's thesis, figure 4.5).
 
-For use from Python (docs/reference/library.md); benchmarks/spark.py does.
+For use from Python (docs/reference/library.md), as in benchmarks/spark.py.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from trimtab.spark.session import Session
 
 
 class Estimator(SparkProgram, Protocol):
-    """A program whose answer with dropped tasks is an estimate of the exact one."""
+    """A program whose answer with dropped tasks estimates the exact one."""
 
     def error_pct(self, found: Any, exact: Any, theta: float) -> float:
         """Return the relative error of an answer found at the drop ratio `theta`."""
@@ -25,7 +25,7 @@ def measure_accuracy(
 ) -> pd.DataFrame:
     """Return the relative error of a program at each drop ratio: theta, repeat, error_pct.
 
-    Each of the `repeats` draws the tasks to drop anew.
+    Each of the `repeats` draws other tasks to drop.
     """
     exact = program(session.context, 0.0, 0)
     rows = [

@@ -1,7 +1,7 @@
-"""Read Spark's event log: each task's times, what each stage launched, and the rounds of jobs.
+"""Reads Spark's event log: times of tasks, tasks of stages, and rounds of jobs.
 
-The log holds one JSON document a line, written by Spark's `EventLoggingListener`; only logs that
-are neither compressed nor rolled over are read, as `spark_session` has them written.
+The log holds one JSON document per line, written by Spark's `EventLoggingListener`. Only
+uncompressed logs without rolling are read, as `spark_session` configures them.
 """
 
 import json
@@ -28,24 +28,23 @@ STAGE_COLUMNS = [
 
 @dataclass(frozen=True)
 class EventLog:
-    """What an event log says. Points in time are seconds since 1970.
+    """The tables of an event log. Points in time are seconds since 1970.
 
-    `tasks`: one row an attempt at a task, with its job group, stage, index, and kind: `map` (its
-    output is shuffled) or `result`. `run_s` is the executor's run time; `executor_cpu_s` is the
-    CPU time of its Java thread: the task's own work whatever else the machine does, but without
-    what a Python worker does for it in a process of its own. For jobs in Python the work is
-    therefore the time that a task holds its slot, `finish_s - launch_s`, and a job's CPU time is
-    that of Spark's processes.
+    `tasks`: one row per attempt at a task, with its job group, stage, index, and kind: `map` (its
+    output is shuffled) or `result`. `run_s` is the executor's run time. `executor_cpu_s` is the CPU
+    time of its Java thread: the task's own work under any load, but without its Python worker's
+    process. So for jobs in Python, a task's work is the time in its slot, `finish_s - launch_s`,
+    and a job's CPU time is that of Spark's processes.
 
-    `stages`: one row a stage that ran: its launched tasks, and how many more it would have had
-    without `dropping.drop`.
+    `stages`: one row per executed stage: its launched tasks, and its tasks dropped by
+    `dropping.drop`.
     """
 
     tasks: pd.DataFrame
     stages: pd.DataFrame
 
     def of_groups(self, groups: Iterable[str]) -> "EventLog":
-        """Return what these job groups ran."""
+        """Return the rows of these job groups."""
         wanted = set(groups)
         tasks, stages = self.tasks, self.stages
         return EventLog(tasks[tasks.group.isin(wanted)], stages[stages.group.isin(wanted)])
@@ -54,7 +53,7 @@ class EventLog:
 def read_event_log(path: Path) -> EventLog:
     """Return the tables of the event log at `path`.
 
-    Raises UserError for a file that is no event log in plain JSON.
+    Raises UserError for a file other than an event log in plain JSON.
     """
     groups: dict[int, str] = {}
     tasks, stages = [], []
@@ -86,7 +85,7 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
             if not next(lines, "").startswith('{"Event":"SparkListenerLogStart"'):
                 raise ValueError
             for line in lines:
-                # The last line may be in the middle of being written.
+                # The last line may be incomplete.
                 if line.startswith(wanted) and line.endswith("\n"):
                     yield json.loads(line)
     except ValueError:  # also UnicodeDecodeError and JSONDecodeError
@@ -132,10 +131,10 @@ def _stage(info: dict[str, Any], groups: dict[int, str]) -> tuple[object, ...]:
 def job_times(log: EventLog, runs: pd.DataFrame) -> pd.DataFrame:
     """Return the times within each run of a job of one map and one result stage.
 
-    `runs` has a job group, start_s and finish_s a row, and so has the result, with setup_s (until
-    the first task, and after the last), map_s, shuffle_s (between the stages), reduce_s (they add
-    up to finish_s - start_s), the counts map_tasks and reduce_tasks and the means map_task_s and
-    reduce_task_s of the time that a task holds its slot.
+    Each row of `runs` has a job group, start_s and finish_s. The result adds setup_s (before the
+    first task and after the last), map_s, shuffle_s (between the stages) and reduce_s, which add up
+    to finish_s - start_s. It also has the counts map_tasks and reduce_tasks, and the mean times in
+    a slot map_task_s and reduce_task_s.
     """
     tasks = log.tasks.assign(task_s=log.tasks.finish_s - log.tasks.launch_s)
     stages = tasks.groupby(["group", "kind"]).agg(

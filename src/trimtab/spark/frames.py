@@ -1,8 +1,8 @@
-"""The dropper for data frames and MLlib: of a table in Parquet only some partitions are read.
+"""The dropper for data frames and MLlib: reads only some partitions of a Parquet table.
 
-A plain filter over a data frame launches a task for every file and throws the rows away. A table
-that is partitioned by a column, of which the filter wants some values, is pruned before: its other
-folders are not even listed for tasks. For programs of a user's own (docs/how-to/schedule.md).
+A plain filter over a data frame launches a task for every file and discards the rows. A filter on a
+partition column prunes the table first: other folders get no tasks. For users' own programs
+(docs/how-to/schedule.md).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _COLUMN = "trimtab_partition"
-# Kept beside the parts (Spark passes over names with an underscore): without it, opening the table
+# Kept beside the parts (Spark ignores names with an underscore). Without it, opening the table
 # launches a task that reads its columns.
 _SCHEMA = "_schema.json"
 
@@ -27,8 +27,8 @@ _SCHEMA = "_schema.json"
 def write_partitions(frame: DataFrame, folder: Path, partitions: int) -> None:
     """Write `frame` to `folder` as a table whose parts, one file each, can be dropped.
 
-    Rows go to the parts in turn: each is a sample. Raises UserError when there are fewer rows than
-    `partitions`, as a part without rows would have no task.
+    Rows go to the parts in turn, so each part is a sample. Raises UserError for fewer rows than
+    `partitions`, as an empty part would have no task.
     """
     from pyspark.sql.functions import spark_partition_id
 
@@ -40,10 +40,10 @@ def write_partitions(frame: DataFrame, folder: Path, partitions: int) -> None:
 
 
 def read_kept(context: SparkContext, folder: Path, theta: float, seed: int) -> DataFrame:
-    """Return the table that write_partitions wrote, as far as it is read at drop ratio `theta`.
+    """Return the kept parts, at drop ratio `theta`, of a table written by write_partitions.
 
-    What is read launches a task for each kept part and for no other. Raises UserError unless
-    0 <= theta < 1, and for a folder that holds no such table.
+    Reading launches tasks only for kept parts. Raises UserError unless 0 <= theta < 1, and for a
+    folder without such a table.
     """
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
@@ -53,7 +53,7 @@ def read_kept(context: SparkContext, folder: Path, theta: float, seed: int) -> D
         raise UserError(f"{folder}: expected a table that write_partitions wrote")
     kept = kept_partitions(partitions, theta, seed)
     session = SparkSession(context)
-    # Opening a file counts as reading a task's worth: no task reads two small ones.
+    # Opening a file counts as much as a task's whole input, so no task reads two small files.
     a_task = session.conf.get("spark.sql.files.maxPartitionBytes")
     session.conf.set("spark.sql.files.openCostInBytes", a_task)
     schema = StructType.fromJson(json.loads((folder / _SCHEMA).read_text()))

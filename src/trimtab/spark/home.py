@@ -1,4 +1,4 @@
-"""Where Apache Spark and Java are."""
+"""Locates Apache Spark and Java."""
 
 import importlib.util
 import os
@@ -14,7 +14,7 @@ _BUILT = OPTIONAL_PARTS / "spark"
 
 
 def spark_home() -> Path:
-    """Return the folder of Spark: that of `make deps-spark`, or else of an installed PySpark.
+    """Return the folder of Spark: from `make deps-spark`, or else of an installed PySpark.
 
     Raises UserError when there is none.
     """
@@ -27,7 +27,7 @@ def spark_home() -> Path:
 
 
 def java() -> Path:
-    """Return Java's launcher: that of JAVA_HOME, or else the one on the PATH.
+    """Return Java's launcher: in JAVA_HOME, or else on the PATH.
 
     Raises UserError when there is none.
     """
@@ -42,8 +42,8 @@ def java() -> Path:
 def use_spark() -> Path:
     """Make `import pyspark` work in this process and in Spark's Python workers; return its folder.
 
-    The folder is looked at last, so that every other library stays this environment's own.
-    Raises UserError when Spark or Java is missing.
+    The folder is last on the path, so all other libraries are this environment's. Raises UserError
+    when Spark or Java is missing.
     """
     home = spark_home()
     java()

@@ -1,4 +1,4 @@
-"""A program that runs on a Spark session and can leave tasks out, and what it reads."""
+"""A program on a Spark session that can drop tasks, and its input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATTERNS = set(",*?[]{}\\")  # of several inputs; a comma cannot be escaped
 
 
 class SparkProgram(Protocol):
-    """What a job of one class does, e.g. `WordPopularity`."""
+    """The work of a job of one class, e.g. `WordPopularity`."""
 
     def __call__(self, context: SparkContext, theta: float, seed: int) -> object:
         """Run on `context` with tasks dropped at the ratio `theta`, drawn with `seed`."""
@@ -26,16 +26,16 @@ class SparkProgram(Protocol):
 
 
 def warm_up(session: Session, programs: Iterable[SparkProgram], repeats: int) -> None:
-    """Run programs in turn: the first runs of a session take longer than all others."""
+    """Run programs in turn, as the first runs of a session take longest."""
     for _ in range(repeats):
         for program in programs:
             program(session.context, 0.0, 0)
 
 
 def input_name(path: Path) -> str:
-    """Return a local path as Hadoop takes it; not as a URI, whose escapes Hadoop does not undo.
+    """Return a local path for Hadoop; no URI, whose escapes Hadoop would not decode.
 
-    Raises UserError for a path that Hadoop would take for a pattern of several.
+    Raises UserError for a path that Hadoop would read as a pattern.
     """
     absolute = str(path.absolute())
     if found := _PATTERNS & set(absolute):

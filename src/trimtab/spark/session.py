@@ -24,14 +24,14 @@ _SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.executor.memory": "512m",
     # Over TCP every small task waits 40 ms for a delayed acknowledgement between the JVM and its
-    # Python worker; over Unix sockets it does not.
+    # Python worker; Unix sockets avoid this.
     "spark.python.unix.domain.socket.enabled": "true",
     # An evicted job's Python worker holds its slot no longer than this.
     "spark.python.task.killTimeout": "100ms",
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
     "spark.eventLog.rolling.enabled": "false",
-    # On a stand-alone cluster: no job before every slot is there.
+    # On a stand-alone cluster, no job starts before all slots are registered.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
 }
@@ -39,9 +39,9 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Session:
-    """A running Spark: its context, its slots (tasks that run at a time) and its event log.
+    """A running Spark: its context, its slots (concurrent tasks) and its event log.
 
-    The event log's name changes when the session ends: ask `event_log` when it is read.
+    The event log's name changes at the session's end, so call `event_log` just before reading.
     """
 
     context: SparkContext
@@ -50,12 +50,12 @@ class Session:
 
     @property
     def event_log(self) -> Path:
-        """The event log; it is whole up to the last job that `flush` waited for."""
+        """The event log, complete up to the last job that `flush` waited for."""
         return next(self.folder.glob(f"{self.context.applicationId}*"))
 
     def flush(self) -> None:
         """Wait until the event log holds every job that has ended."""
-        # Spark writes the log's buffer out at the end of each job and stage.
+        # Spark flushes the log's buffer at the end of each job and stage.
         self.context._jsc.sc().listenerBus().waitUntilEmpty()
 
     def processes(self) -> list[Stat]:
@@ -72,10 +72,10 @@ def spark_session(
 ) -> Iterator[Session]:
     """Yield a session of `slots` slots, whose event log goes to `folder`.
 
-    It runs within one Java process (`local[slots]`) unless `master` is a stand-alone cluster's
-    URL. `settings` are Spark's own, by name. Starting takes seconds: use one for many jobs. Only
-    one runs at a time in a process; its driver's memory is that of the first.
-    Raises UserError when Spark or Java is missing.
+    It runs in one Java process (`local[slots]`) unless `master` is a stand-alone cluster's URL.
+    `settings` are Spark's own, by name. Starting takes seconds: use a session for many jobs. A
+    process runs one session at a time; all have the first one's driver memory. Raises UserError
+    when Spark or Java is missing.
     """
     use_spark()
     from pyspark import SparkConf, SparkContext
@@ -86,7 +86,7 @@ def spark_session(
     conf.set("spark.cores.max", str(slots))
     conf.set("spark.eventLog.dir", folder.absolute().as_uri())
     conf.set("spark.local.dir", str(folder.absolute() / "blocks"))
-    with warnings.catch_warnings():  # it warns of a pandas newer than it, which is not used here
+    with warnings.catch_warnings():  # it warns of a newer pandas, not used here
         warnings.simplefilter("ignore", FutureWarning)
         context = SparkContext(conf=conf)
     try:
@@ -96,11 +96,11 @@ def spark_session(
 
 
 class CpuClock:
-    """The CPU time that a changing set of processes uses from now on.
+    """The CPU time of a changing set of processes from now on.
 
-    A process that has ended takes its time with it (Spark's Python daemon ignores its children's
-    end, so that Linux does not add them up): the time of an evicted job, whose Python workers
-    are killed, is a lower bound.
+    The time of ended processes is lost, as Spark's Python daemon ignores its children's end and
+    Linux does not add them up. So the time of an evicted job, whose Python workers are killed, is a
+    lower bound.
     """
 
     def __init__(self, processes: Callable[[], Sequence[Stat]]) -> None:
@@ -108,7 +108,7 @@ class CpuClock:
         self._before = self._cpu_s()
 
     def elapsed_s(self) -> float:
-        """Return the seconds of CPU since the beginning."""
+        """Return the CPU seconds since creation."""
         now = self._cpu_s()
         return sum(cpu_s - self._before.get(process, 0.0) for process, cpu_s in now.items())
 

@@ -26,10 +26,9 @@ def spark_cluster(
 ) -> Iterator[str]:
     """Start a master and workers of `cores` cores and memory each; yield the cluster's URL.
 
-    They listen on free ports of 127.0.0.1, keep their files in `folder`, have no web pages, and
-    have all ended when the block does. PySpark has no start scripts: Spark's classes are
-    started by themselves. Raises UserError when Spark or Java is missing, TrimtabError when a
-    process does not start.
+    They listen on free ports of 127.0.0.1, keep their files in `folder`, have no web pages, and end
+    with the block. PySpark has no start scripts, so Spark's classes are started directly. Raises
+    UserError when Spark or Java is missing, TrimtabError when a process does not start.
     """
     home = use_spark()
     with ExitStack() as stack:
@@ -48,7 +47,7 @@ def spark_cluster(
 
 @contextmanager
 def _process(home: Path, folder: Path, arguments: Sequence[str], said: str) -> Iterator[str]:
-    """Run one of Spark's processes; yield what its log says in the group of the pattern `said`."""
+    """Run one of Spark's processes; yield the group of the pattern `said` in its log."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "log4j2.properties").write_text(
         "rootLogger.level = info\nrootLogger.appenderRef.stderr.ref = stderr\n"

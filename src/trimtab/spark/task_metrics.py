@@ -1,7 +1,7 @@
-"""What Spark's event log says that tasks cost, summed over those that ended since a moment.
+"""Task metrics of Spark's event log, summed over the tasks that ended since an offset.
 
 The sums follow `org.apache.spark.executor.TaskMetrics`; the thesis of Rocha (section 5.2.4) reads
-the same by SparkMeasure.
+the same with SparkMeasure.
 """
 
 import json
@@ -16,7 +16,7 @@ _TASK_END = b'{"Event":"SparkListenerTaskEnd"'
 
 @dataclass(frozen=True)
 class TaskSums:
-    """Sums over tasks; `task_s` is the time that they held their slots."""
+    """Sums over tasks; `task_s` is their time in slots."""
 
     tasks: int = 0
     task_s: float = 0.0
@@ -29,10 +29,10 @@ class TaskSums:
 
 
 def sum_tasks(path: Path, offset: int = 0) -> TaskSums:
-    """Return the sums over the tasks that the event log at `path` tells of from byte `offset` on.
+    """Return the sums over the tasks in the event log at `path` from byte `offset` on.
 
-    What is written at the moment, its last line without an end, is left out. Raises UserError for
-    lines that are no events of Spark in plain JSON.
+    An unfinished last line is left out. Raises UserError for lines other than Spark's events in
+    plain JSON.
     """
     ended = []
     with path.open("rb") as file:
@@ -64,7 +64,7 @@ def _costs(path: Path, line: bytes) -> tuple[float, ...]:
 
 
 def _number(fields: dict[str, Any], name: str) -> int:
-    value = fields.get(name, 0)  # a task that failed has no metrics
+    value = fields.get(name, 0)  # failed tasks have no metrics
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 63:
         raise ValueError(name)
     return value

@@ -1,4 +1,4 @@
-"""Jobs sorted by arrival, also where they are more than memory holds."""
+"""Sorts jobs by arrival, also beyond the size of memory."""
 
 import math
 import tempfile
@@ -19,10 +19,10 @@ def sorted_by_arrival(
     rows_in_memory: int = ROWS_IN_MEMORY,
     rows_per_chunk: int = ROWS_PER_CHUNK,
 ) -> Iterator[pd.DataFrame]:
-    """Yield the rows of `frames`, equal in their columns, by rising `arrival_s`; ties stay.
+    """Yield the rows of `frames`, of equal columns, by rising `arrival_s`; the sort is stable.
 
-    Up to `rows_in_memory` rows are sorted in memory; beyond, sorted runs of that many go to
-    temporary files (in TMPDIR) and are merged, a chunk of `rows_per_chunk` of each at a time.
+    Up to `rows_in_memory` rows are sorted in memory. Beyond, sorted runs of that size go to
+    temporary files (in TMPDIR) and are merged in chunks of `rows_per_chunk`.
     """
     with tempfile.TemporaryDirectory(prefix="trimtab-trace-") as folder:
         runs: list[Path] = []
@@ -38,7 +38,7 @@ def sorted_by_arrival(
 
 
 def _runs(frames: Iterable[pd.DataFrame], rows: int) -> Iterator[pd.DataFrame]:
-    """Yield sorted runs of at least `rows` rows, but for the last."""
+    """Yield sorted runs of at least `rows` rows, except the last."""
     held: list[pd.DataFrame] = []
     count = 0
     for frame in frames:
@@ -64,12 +64,12 @@ def _chunks(path: Path, rows: int) -> Iterator[pd.DataFrame]:
 
 
 def _merge(runs: list[Iterator[pd.DataFrame]]) -> Iterator[pd.DataFrame]:
-    """Yield the rows of sorted runs in order; of equal arrivals, an earlier run's come first."""
+    """Yield the rows of sorted runs in order; at equal arrivals, an earlier run comes first."""
     heads = [next(run) for run in runs]
     ended = [False] * len(runs)
     safe = -math.inf
     while runs and safe < math.inf:
-        # What arrives before `safe` is held already; at `safe` a run may have more to come.
+        # All arrivals before `safe` have been read; at `safe` a run may have more.
         ends = [
             math.inf if over else float(head["arrival_s"].iloc[-1])
             for head, over in zip(heads, ended, strict=True)

@@ -11,7 +11,7 @@ from trimtab.errors import UserError
 
 
 class Distribution(Protocol):
-    """Something non-negative to draw from; of work, in seconds."""
+    """A non-negative distribution; of work, in seconds."""
 
     @property
     def mean(self) -> float:
@@ -56,7 +56,7 @@ class Exponential:
 
 @dataclass(frozen=True)
 class Erlang:
-    """The sum of `phases` equal exponential phases, with mean `mean` in all."""
+    """The sum of `phases` equal exponential phases, with total mean `mean`."""
 
     mean: float
     phases: int

@@ -1,8 +1,8 @@
 """Synthetic traces: bursts (HEATS), exponential and marked Markovian arrivals (DiAS).
 
-Everything is drawn in blocks of 65,536 jobs, so that a trace depends on its seed alone: neither on
-the size of its chunks, nor on how many jobs are asked for (a shorter trace is the beginning of a
-longer one).
+Everything is drawn in blocks of 65,536 jobs, so a trace depends only on its seed. It depends
+neither on the size of its chunks nor on the number of jobs: a shorter trace is a prefix of a longer
+one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ Arrivals = Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]
 
 @dataclass(frozen=True)
 class TaskCounts:
-    """How many tasks a round has: `counts[i]` (1 or more) with probability `probabilities[i]`."""
+    """The number of tasks of a round: `counts[i]` (1 or more) with `probabilities[i]`."""
 
     counts: tuple[int, ...]
     probabilities: tuple[float, ...]
@@ -50,7 +50,7 @@ class TaskCounts:
 class RoundCounts:
     """A job of rounds, whose tasks draw their own times (the thesis, section 4.3.1).
 
-    `size` is what the times of all tasks of a job are multiplied by.
+    `size` is a factor on the times of all tasks of a job.
     """
 
     map_tasks: TaskCounts
@@ -83,10 +83,10 @@ def bursts(
 
     "480 jobs following four bursts over 10 minutes, executed randomly within a timeframe of 150
     seconds": four windows of 150 s fill the 10 minutes, so each burst of 120 has one window, and
-    a job a random time in it. Uniform times would then be no bursts at all; figure 3.4 shows four.
-    Our reading: the mean of two uniform times, which peaks in the middle of the window. Bursts
-    differ by at most one job; a job is of class i with the probability shares[i], 1 in all.
-    Raises UserError for shares or numbers that are none.
+    each job a random time in it. Uniform times would give no bursts; figure 3.4 shows four. We take
+    the mean of two uniform times, which peaks in the middle of the window. Bursts differ by at most
+    one job; a job is of class i with the probability shares[i], which sum to 1. Raises UserError
+    for invalid shares or numbers.
     """
     total, chances = _rates(classes, shares)
     if abs(total - 1) > 1e-9:
@@ -112,8 +112,8 @@ def poisson(
 ) -> Iterator[pd.DataFrame]:
     """Yield independent Poisson streams, merged, as chunks of tables.TRACE.
 
-    `rates[i]`, 1/s, is that of class i. The trace ends after `jobs` jobs. Raises UserError for
-    rates that are none, or all 0.
+    `rates[i]`, 1/s, is the rate of class i. The trace ends after `jobs` jobs. Raises UserError for
+    rates that are invalid, or all 0.
     """
     total, chances = _rates(classes, rates)
     rng_arrivals, rng_work = _generators(seed)
@@ -142,7 +142,7 @@ def marked_markovian(
 
     `d0` is D_0, (m, m), and `marked[i]`, D_{i+1}, has the rates (1/s) of arrivals of class i: the
     thesis, section 4.3. The chain starts in its stationary state. The trace ends after `jobs` jobs.
-    Raises UserError for matrices that are not those of such a process.
+    Raises UserError for matrices of no such process.
     """
     if len(classes) != len(marked):
         raise UserError(f"{len(classes)} classes, {len(marked)} matrices after D_0; expected equal")
@@ -156,9 +156,9 @@ def rates_for_load(
 ) -> NDArray[np.float64]:
     """Return the arrival rate of each class, (K,), 1/s, that loads one engine with `load`.
 
-    The rates are as `ratio` to each other, and the sum of rate times mean service time is `load`:
-    the thesis, section 4.4.3, has loads of 0.5 and 0.8, and ratios such as 9 to 1 and 1 to 4 to 5.
-    Raises UserError for numbers that are none.
+    The rates have the proportions of `ratio`, and the sum of rate times mean service time is
+    `load`. The thesis, section 4.4.3, has loads of 0.5 and 0.8, and ratios such as 9 to 1 and 1 to
+    4 to 5. Raises UserError for invalid numbers.
     """
     service_s, parts = np.asarray(mean_service_s, np.float64), np.asarray(ratio, np.float64)
     if service_s.shape != parts.shape or not service_s.size:
@@ -178,7 +178,7 @@ def _trace(
     rng: np.random.Generator,
     jobs: int,
 ) -> Iterator[pd.DataFrame]:
-    """Yield a frame a block, cut off at the end of the trace."""
+    """Yield a frame per block, cut off at the end of the trace."""
     if jobs < 1:
         raise UserError(f"jobs {jobs}: expected more than 0")
     names = pd.array([one.name for one in classes], dtype=str)
@@ -199,7 +199,7 @@ def _trace(
                 size[mine] = one.work.size.draw(rng, mine.size)
             else:
                 work_s[mine] = one.work.draw(rng, mine.size)
-        # Cut after drawing: the beginning of a trace does not depend on its end.
+        # Cut after drawing, so the beginning of a trace does not depend on its end.
         end = min(kinds.size, jobs - first)
         columns = {
             "job": np.arange(first, first + kinds.size),
@@ -226,7 +226,7 @@ def _generators(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
 def _rates(
     classes: Sequence[SyntheticClass], rates: Sequence[float]
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return the total of `rates`, one a class, and the share of each."""
+    """Return the total of `rates`, one per class, and the share of each."""
     values = np.asarray(rates, np.float64)
     if values.shape != (len(classes),):
         raise UserError(f"{len(classes)} classes, {values.size} rates or shares; expected equal")

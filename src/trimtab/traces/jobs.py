@@ -1,10 +1,10 @@
-"""From the jobs that a reader found to chunks of a trace, in few classes with names that tell them.
+"""Turns a reader's jobs into chunks of a trace, with few classes, named by their demands.
 
-A simulator keeps tables by class, and a person reads them: both need few classes. So every demand
-is rounded up to three significant binary digits (1, 1.25, 1.5, 1.75, 2, 2.5, ... units: never
-more than a quarter too much, and exact for machines of 4, 12, 48, 64 or 96 cores), in units of a
-quarter core, 256 MiB, and an eighth of a GPU up to one GPU, whole GPUs beyond. A class's name
-tells its cores, GPUs, GiB and priority, without those that are 0: `4c_16g`, `8c_1gpu_32g_p2`.
+A simulator keeps tables by class, and people read them: both need few classes. So every demand is
+rounded up to three significant binary digits: 1, 1.25, 1.5, 1.75, 2, 2.5, ... units. This adds at
+most a quarter, and is exact for machines of 4, 12, 48, 64 or 96 cores. Units are a quarter core,
+256 MiB, and an eighth of a GPU up to one GPU, whole GPUs beyond. A class's name has its cores,
+GPUs, GiB and priority, except zeros: `4c_16g`, `8c_1gpu_32g_p2`.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ CPU_UNIT_MILLI = 250
 GPU_UNIT_MILLI = 125
 MEMORY_UNIT_BYTES = 256 * 2**20
 _DEMANDS = ["cpu_milli", "gpu_milli", "memory_bytes", "priority"]
-# Of a time in s, a demand in bytes or thousandths, and of equal jobs in a row.
+# Limits of a time in s or a demand in bytes or thousandths, and of equal jobs in a row.
 _LARGEST, _MOST_COPIES = 2.0**53, 10**7
 
 
@@ -36,9 +36,9 @@ def jobs_frame(
     priority: Any = 0,
     copies: Any = 1,
 ) -> pd.DataFrame:
-    """Return one row a job as found in a file: arrays of one length, or one number for all.
+    """Return a file's jobs, one per row, from arrays of one length or one number for all.
 
-    `copies` is how many equal jobs a row stands for.
+    `copies` is the number of equal jobs that a row represents.
     """
     return pd.DataFrame(
         {
@@ -54,7 +54,7 @@ def jobs_frame(
 
 
 def usable(frames: Iterable[pd.DataFrame], skipped: Counter[str]) -> Iterator[pd.DataFrame]:
-    """Yield the rows that a trace can hold, and count the others in `skipped` by reason."""
+    """Yield the rows that are valid in a trace, and count the others in `skipped` by reason."""
     for frame in frames:
         values = np.abs(frame.to_numpy(np.float64))
         finite = np.isfinite(values).all(axis=1)
@@ -73,10 +73,9 @@ def usable(frames: Iterable[pd.DataFrame], skipped: Counter[str]) -> Iterator[pd
 def as_trace(
     frames: Iterable[pd.DataFrame], rows_per_chunk: int = ROWS_PER_CHUNK
 ) -> Iterator[pd.DataFrame]:
-    """Yield chunks with the columns of tables.TRACE from jobs that are sorted by arrival.
+    """Yield chunks with the columns of tables.TRACE from jobs sorted by arrival.
 
-    Time counts from the first arrival. Demands are rounded up and give the classes. None is a job
-    of rounds.
+    Time counts from the first arrival. Classes follow from the rounded demands. No job has rounds.
     """
     jobs, origin_s = 0, 0.0
     for frame in rechunked(_without_copies(frames, rows_per_chunk), rows_per_chunk):
@@ -96,7 +95,7 @@ def as_trace(
 
 
 def rechunked(frames: Iterable[pd.DataFrame], rows: int) -> Iterator[pd.DataFrame]:
-    """Yield the rows of `frames` in frames of `rows` rows, the last with what is left."""
+    """Yield the rows of `frames` in frames of `rows` rows; the last may be shorter."""
     held: list[pd.DataFrame] = []
     count = 0
     for frame in frames:
@@ -114,7 +113,7 @@ def rechunked(frames: Iterable[pd.DataFrame], rows: int) -> Iterator[pd.DataFram
 
 
 def _without_copies(frames: Iterable[pd.DataFrame], rows: int) -> Iterator[pd.DataFrame]:
-    """Yield each row as often as its `copies` says, in frames of at most `rows` rows."""
+    """Yield each row `copies` times, in frames of at most `rows` rows."""
     for frame in frames:
         ends = np.cumsum(frame["copies"].to_numpy(np.int64))
         total = int(ends[-1]) if ends.size else 0
@@ -134,9 +133,9 @@ def rounded_up(demand: NDArray[np.int64], unit: int) -> NDArray[np.int64]:
 
 
 def put_into_classes(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return `frame` with its cpu_milli, gpu_milli and memory_bytes rounded up, and job_class.
+    """Return `frame` with rounded cpu_milli, gpu_milli and memory_bytes, and job_class.
 
-    It has these columns and priority, whole numbers.
+    Its demands and priority are whole numbers.
     """
     gpu_milli = frame["gpu_milli"].to_numpy(np.int64)
     frame = frame.assign(
@@ -146,7 +145,7 @@ def put_into_classes(frame: pd.DataFrame) -> pd.DataFrame:
         ),
         memory_bytes=rounded_up(frame["memory_bytes"].to_numpy(np.int64), MEMORY_UNIT_BYTES),
     )
-    # Both number equal demands in the order in which they first appear.
+    # Both number equal demands in the order of their first appearance.
     group = frame.groupby(_DEMANDS, sort=False).ngroup().to_numpy()
     kinds = frame[_DEMANDS].drop_duplicates().to_numpy(np.int64).tolist()
     names = pd.array([_name(*demands) for demands in kinds], dtype=str)

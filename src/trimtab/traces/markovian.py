@@ -14,12 +14,11 @@ _TOLERANCE = 1e-9  # of a row's sum, relative to its largest rate
 def marked_arrivals(
     d0: ArrayLike, marked: Iterable[ArrayLike], rng: np.random.Generator, block: int
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
-    """Yield, without end, blocks of arrivals: times (block,), s, rising, and classes 0 to K - 1.
+    """Yield endless blocks of arrivals: rising times in s, (block,), and classes 0 to K - 1.
 
     `d0` is D_0, (m, m), and `marked` are D_1 to D_K, rates in 1/s; the chain starts in its
-    stationary state. Raises UserError that names the matrix and the row when they are not those of
-    a marked Markovian arrival process, when some state of its chain cannot be reached from another,
-    and when nothing ever arrives.
+    stationary state. Raises UserError with the matrix and the row when they describe no marked
+    Markovian arrival process, its chain is reducible, or nothing ever arrives.
     """
     matrices = _checked(d0, marked)
     phases = _stationary_phases(matrices)
@@ -75,7 +74,7 @@ def _stationary_phases(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     if not reach.all():
         start, end = np.argwhere(~reach)[0]
         raise UserError(f"the chain of D_0, D_1, ... never comes from state {start} to {end}")
-    # One balance equation follows from the others: the sum of 1 takes its place.
+    # One balance equation follows from the others; the sum of 1 replaces it.
     equations = np.vstack([generator.T[:-1], np.ones(size)])
     phases = np.linalg.solve(equations, np.append(np.zeros(size - 1), 1.0)).clip(0)
     return np.asarray(phases / phases.sum())

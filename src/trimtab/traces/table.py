@@ -1,4 +1,4 @@
-"""A trace as Parquet: written, read in chunks, checked row by row, and its classes summed up."""
+"""A trace as Parquet: writing, reading in chunks, checks of rows, and statistics of classes."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -26,10 +26,10 @@ def check_trace(
     first_job: int = 0,
     previous_arrival_s: float = 0.0,
 ) -> None:
-    """Check the rows of one chunk of a trace, the columns of tables.TRACE, and their order.
+    """Check the rows of one chunk of a trace, with the columns of tables.TRACE, and their order.
 
-    `first_job` and `previous_arrival_s` say where the chunks before it ended. Raises UserError that
-    names `source`, the row (counted from 0 over the whole trace), the column and what was expected.
+    `first_job` and `previous_arrival_s` continue the chunks before it. Raises UserError with
+    `source`, the row (counted from 0 over the whole trace), the column and the expectation.
     """
     if set(chunk) != set(TRACE.names):
         raise UserError(f"{source}: columns {list(chunk)}, expected {TRACE.names}")
@@ -70,8 +70,8 @@ def check_trace(
 def write_trace(path: Path, chunks: Iterable[pd.DataFrame]) -> int:
     """Write a trace, chunk by chunk, as Parquet at `path`, and return its number of jobs.
 
-    Memory is bounded by the largest chunk; the file appears whole or not at all. Raises UserError
-    for rows that `check_trace` refuses, and for a trace without a job.
+    Memory is bounded by the largest chunk; the file is written atomically. Raises UserError for
+    rows that `check_trace` refuses, and for a trace without jobs.
     """
     jobs, previous_arrival_s = 0, 0.0
     with (
@@ -114,7 +114,7 @@ def read_trace(path: Path, rows_per_chunk: int = ROWS_PER_CHUNK) -> Iterator[pd.
 
 
 def _as_table(path: Path, chunk: pd.DataFrame) -> pa.Table:
-    """Return `chunk`, which was checked, with the types of tables.TRACE."""
+    """Return the checked `chunk` with the types of tables.TRACE."""
     try:
         return pa.Table.from_pandas(chunk[TRACE.names], TRACE, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -124,9 +124,9 @@ def _as_table(path: Path, chunk: pd.DataFrame) -> pa.Table:
 def class_statistics(path: Path) -> tuple[pd.DataFrame, float]:
     """Return a row for each class of the trace at `path`, by name, and the last arrival in s.
 
-    Columns: `jobs`, `without_work` (jobs that draw their time when they start), and the means of
-    work_s, cpu_milli, gpu_milli and memory_bytes; that of work_s is of the jobs that have one, NaN
-    where none has. Raises UserError as read_trace.
+    Columns: `jobs`, `without_work` (jobs that draw their time at their start), and the means of
+    work_s, cpu_milli, gpu_milli and memory_bytes. The mean of work_s is over the jobs with a value,
+    or NaN. Raises UserError as read_trace.
     """
     totals = pd.DataFrame(columns=["jobs", "worked", *_MEANS], dtype=np.float64)
     last_arrival_s = 0.0
@@ -146,7 +146,7 @@ def class_statistics(path: Path) -> tuple[pd.DataFrame, float]:
 
 
 def arrivals_by_class(path: Path, edges_s: NDArray[np.float64]) -> dict[str, list[int]]:
-    """Return how many jobs of each class arrived in each bin, whose edges in s are given."""
+    """Return the number of arrivals of each class in each bin; `edges_s` are its edges in s."""
     found: dict[str, NDArray[np.int64]] = {}
     for frame in read_trace(path):
         for name, times_s in frame.groupby(frame["job_class"].astype(str))["arrival_s"]:

@@ -1,7 +1,7 @@
-"""Text of a recorded trace, plain or compressed by gzip, of which no more is read than is there.
+"""Text of a recorded trace, plain or gzip, read with limits on its size.
 
-A recorded trace comes from anybody: a few kilobytes of gzip may be terabytes of text, a file may be
-a pipe, and a line may have no end.
+Recorded traces are not trusted: a few kilobytes of gzip may expand to terabytes, a file may be a
+pipe, and a line may be endless.
 """
 
 import gzip
@@ -11,16 +11,16 @@ from pathlib import Path
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import open_regular
 
-MOST_GROWTH = 100  # recorded traces grow to 20 times their size; gzip can to 1,032 times
-_ALWAYS_BYTES = 1 << 24  # that a small file may grow to
+MOST_GROWTH = 100  # recorded traces expand 20 times; gzip can expand 1,032 times
+_ALWAYS_BYTES = 1 << 24  # a small file may always expand to this size
 _LONGEST_LINE_BYTES = 1 << 24
 
 
 def open_text(path: Path) -> io.BufferedReader:
     """Open the text file at `path`, decompressed where its name ends in .gz, as bytes.
 
-    Raises UserError for what is no file; reading raises it where the file grows to more than
-    MOST_GROWTH times its size, or has a line above 16 MiB, and OSError where it is damaged.
+    Raises UserError unless it is a regular file. Reading raises it where the file expands to more
+    than MOST_GROWTH times its size, or has a line above 16 MiB. A damaged file raises OSError.
     """
     try:
         file = open_regular(path)
@@ -35,7 +35,7 @@ def open_text(path: Path) -> io.BufferedReader:
 
 
 class _Bounded(io.RawIOBase):
-    """What is read from `file`, up to `most_bytes` (any number where negative)."""
+    """A reader of `file`, up to `most_bytes` (unlimited where negative)."""
 
     def __init__(
         self, path: Path, file: io.BufferedReader | gzip.GzipFile, most_bytes: int
@@ -48,7 +48,7 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: object) -> int:
-        """Read into `buffer` and return how many bytes, 0 at the end."""
+        """Read into `buffer` and return the number of bytes, 0 at the end."""
         target = memoryview(buffer).cast("B")  # type: ignore[arg-type]
         count: int = self._file.readinto(target)
         self._read_bytes += count

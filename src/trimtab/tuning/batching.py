@@ -1,8 +1,8 @@
-"""How many samples to put through a model at once: EdgeTune's batching (thesis, section 7.3.4).
+"""The batch size of inference: EdgeTune's batching (thesis, section 7.3.4).
 
-Two scenarios: a server that is asked about N samples at fixed intervals, and single samples that
-arrive at random, which are taken together as they wait. Response times follow from measured
-service times of batches and a queueing model; a size that cannot keep up is saturated.
+Two scenarios: queries of N samples at fixed intervals, and single samples at random times, batched
+while they wait. A queueing model derives response times from measured service times of batches. A
+batch size that cannot keep up is saturated.
 """
 
 import bisect
@@ -17,15 +17,15 @@ from trimtab.queueing.bulk_service import mean_response_s
 from trimtab.queueing.errors import UnstableQueueError
 
 QUANTILES = np.linspace(0, 1, 33)
-_ALIKE = 0.001  # a share of a response time that nobody would take more memory for
-_QUERIES = 20_000  # of a server with times that vary
+_ALIKE = 0.001  # relative difference of response times that is not worth more memory
+_QUERIES = 20_000  # simulated, where service times vary
 
 
 class ServiceTimes:
-    """How long a batch takes, in s: measured for some sizes, and in between by proportion.
+    """Service times of batches, in s: measured for some sizes, interpolated linearly between them.
 
-    `measured` has at least one time for each size. Raises ValueError for a size below 1, and for
-    times that are none.
+    `measured` has at least one time for each size. Raises ValueError for a size below 1 and for an
+    invalid time.
     """
 
     def __init__(self, measured: Mapping[int, Iterable[float]]) -> None:
@@ -40,10 +40,10 @@ class ServiceTimes:
             raise ValueError("no times of any batch")
 
     def of(self, size: int) -> NDArray[np.float64]:
-        """Return times of a batch that are equally probable, in rising order.
+        """Return equally probable times of a batch, in rising order.
 
-        One smaller than all measured takes as long as the smallest of them. Raises ValueError for
-        one larger than all.
+        A batch below the smallest measured size takes as long as that size. Raises ValueError above
+        the largest.
         """
         if size in self._quantiles:
             return self._quantiles[size]
@@ -64,19 +64,19 @@ class Scenario(Protocol):
     def response_s(self, size: int, times: ServiceTimes) -> float:
         """Return the mean time from a sample's arrival to the end of its batch, in s.
 
-        Raises UnstableQueueError for a size of batches that cannot keep up.
+        Raises UnstableQueueError for a batch size that cannot keep up.
         """
 
 
 @dataclass(frozen=True)
 class ServerScenario:
-    """A query of `samples` every `period_s` seconds, which are worked through in batches."""
+    """Queries of `samples` every `period_s` seconds, processed in batches."""
 
     samples: int
     period_s: float
 
     def response_s(self, size: int, times: ServiceTimes) -> float:
-        """As every scenario's; queries wait for earlier ones that took longer."""
+        """Implement `Scenario.response_s`; a query waits until earlier ones have ended."""
         full, rest = divmod(self.samples, size)
         sizes = [size] * full + [rest] * bool(rest)
         generator = np.random.default_rng(0)
@@ -84,7 +84,7 @@ class ServerScenario:
         ends = draws.cumsum(axis=0)
         if sum(times.of(one).mean() for one in sizes) >= self.period_s:
             raise UnstableQueueError(f"batches of {size}: a query takes longer than the period")
-        # Lindley's recursion by its solution: the walk above its lowest point so far.
+        # Solution of Lindley's recursion: the random walk minus its running minimum.
         walk = np.concatenate([[0.0], (ends[-1] - self.period_s).cumsum()])
         waiting = walk - np.minimum.accumulate(walk)
         return float(waiting[:-1].mean() + np.average(ends.mean(axis=1), weights=sizes))
@@ -92,19 +92,19 @@ class ServerScenario:
 
 @dataclass(frozen=True)
 class MultiStream:
-    """Single samples by a Poisson process; a batch is of all that wait, up to its largest size."""
+    """Single samples of a Poisson process; a batch takes all waiting samples, up to its size."""
 
     samples_per_s: float
 
     def response_s(self, size: int, times: ServiceTimes) -> float:
-        """As every scenario's."""
+        """Implement `Scenario.response_s`."""
         services = [times.of(one) for one in range(1, size + 1)]
         return mean_response_s(self.samples_per_s, services)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The size of batches with the shortest mean response time, and those that are saturated."""
+    """The batch size with the shortest mean response time, and the saturated sizes."""
 
     size: int
     response_s: float
@@ -112,9 +112,9 @@ class Choice:
 
 
 def best_batch(scenario: Scenario, times: ServiceTimes, sizes: Iterable[int]) -> Choice:
-    """Return the best of `sizes`; of those that are as good, within a thousandth, the smallest.
+    """Return the best of `sizes`; among sizes equal within 0.1 %, the smallest.
 
-    Raises UnstableQueueError where all of them are saturated.
+    Raises UnstableQueueError where all sizes are saturated.
     """
     responses, saturated = {}, []
     for size in sorted(sizes):

@@ -1,4 +1,4 @@
-"""Parameters that a characterization shows to have no impact: no search spends anything on them."""
+"""Parameters without impact, by a characterization: searches leave them at their defaults."""
 
 from pathlib import Path
 
@@ -12,10 +12,10 @@ from trimtab.records.tables import CHARACTERIZATION_RUNS
 def parameters_without_impact(tuning: Tuning) -> list[str]:
     """Return the full names of the parameters that `tuning.characterized` shows to matter little.
 
-    They are those whose own names the characterization has, with an impact that is low or none on
-    all metrics. One that a condition or a forbidden set names is not among them, as it decides what
-    others may be. Raises UserError where the file or the workload is missing, or where nothing is
-    left to search, and TrimtabError for a file that holds something else.
+    The characterization rates their impact low or none on all metrics. Parameters in a condition or
+    a forbidden set are not returned, as others depend on them. Raises UserError where the file or
+    the workload is missing, or where nothing is left to search, and TrimtabError for an invalid
+    file.
     """
     if tuning.characterized is None:
         return []

@@ -1,10 +1,10 @@
 """HyperBand: many configurations on small budgets, the better ones on larger ones.
 
-Brackets and rungs are those of Algorithm 1 in Li et al., "Hyperband: A Novel Bandit-Based Approach
-to Hyperparameter Optimization" (JMLR 18, 2018), with the levels of `fidelity` as the resource. The
-asynchronous way is Algorithm 2 of Li et al., "A System for Massively Parallel Hyperparameter
-Tuning" (MLSys 2020), for as many configurations as the synchronous one has. Nothing here runs,
-suggests or measures: it says what is to be trained next, given the scores so far.
+Brackets and rungs follow Algorithm 1 of Li et al., "Hyperband: A Novel Bandit-Based Approach to
+Hyperparameter Optimization" (JMLR 18, 2018), with the levels of `fidelity` as the resource. The
+asynchronous variant is Algorithm 2 of Li et al., "A System for Massively Parallel Hyperparameter
+Tuning" (MLSys 2020). It has the synchronous one's number of configurations. This module only
+decides what to train next, given the scores so far.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -15,7 +15,7 @@ from trimtab.tuning.fidelity import Budget, Fidelity
 
 @dataclass(frozen=True)
 class Rung:
-    """How many configurations of a bracket are trained up to one level."""
+    """The number of configurations of a bracket that are trained up to one level."""
 
     trials: int
     level: int
@@ -35,9 +35,9 @@ class RungJob:
 
 @dataclass(frozen=True)
 class RecordedJob:
-    """A job that was started in another process, and whether it ended: then with which score.
+    """A job that another process started, with its score if it ended.
 
-    The score is None for a failure. `runs`: that process lives, and has not ended the job.
+    The score is None for a failure. `runs`: that process lives and has not ended the job.
     """
 
     job: RungJob
@@ -47,10 +47,10 @@ class RecordedJob:
 
 
 def brackets_of(levels: int, reduction: int) -> list[Bracket]:
-    """Return HyperBand's brackets for `levels`, of which one in `reduction` goes on from each rung.
+    """Return HyperBand's brackets for `levels`; each rung promotes one trial in `reduction`.
 
     The first bracket has the most configurations and the smallest budget. Raises ValueError for
-    less than one level and for a reduction below 2.
+    fewer than one level and for a reduction below 2.
     """
     if levels < 1 or reduction < 2:
         raise ValueError(f"{levels} levels, reduction {reduction}: expected at least 1 and 2")
@@ -66,7 +66,7 @@ def brackets_of(levels: int, reduction: int) -> list[Bracket]:
 def successive_halving(levels: int, reduction: int, trials: int) -> list[Bracket]:
     """Return one bracket that begins with `trials` configurations and ends at the last level.
 
-    Raises ValueError for less than one.
+    Raises ValueError for fewer than one.
     """
     if trials < 1:
         raise ValueError(f"halving from {trials} trials: expected at least 1")
@@ -111,22 +111,22 @@ def repeated_halving(fidelity: Fidelity, reduction: int, trials: int, work: floa
 
 @dataclass
 class _Progress:
-    """What has happened on one rung of a bracket."""
+    """The state of one rung of a bracket."""
 
     scores: dict[int, float | None] = field(default_factory=dict)
     started: set[int] = field(default_factory=set)
 
     def best(self, count: int) -> list[int]:
-        """The `count` best that did not fail; of equal ones the earlier."""
+        """The `count` best trials without a failure; the earlier of equal ones."""
         good = [(score, trial) for trial, score in self.scores.items() if score is not None]
         return [trial for _, trial in sorted(good, key=lambda one: (-one[0], one[1]))[:count]]
 
 
 class HyperBand:
-    """What to train next: `next_job`, `start` and `report` in any order that trials end in.
+    """Decides what to train next, by `next_job`, `start` and `report`; trials may end in any order.
 
-    Higher scores are better. `synchronous`: a rung ends before any of it goes on; otherwise a
-    configuration goes on as soon as it is among the best of those that reached its rung. Trials
+    Higher scores are better. `synchronous` rungs promote trials only when the whole rung has ended.
+    Asynchronous ones promote a trial as soon as it is among the best that reached its rung. Trials
     that ran when another process ended are the first jobs again.
     """
 
@@ -148,12 +148,12 @@ class HyperBand:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is running and nothing is left to start."""
+        """Whether nothing runs and nothing is left to start."""
         return not self._running and self.next_job() is None
 
     @property
     def waiting(self) -> int:
-        """How many jobs could be started now, if all of them had a place."""
+        """The number of jobs that could start now on an unlimited machine."""
         count = len(self._again)
         for number, bracket in enumerate(self.brackets):
             count += sum(len(self._going_on(number, rung)) for rung in range(len(bracket) - 1))
@@ -161,9 +161,9 @@ class HyperBand:
         return count
 
     def next_job(self, without: Collection[int] = ()) -> RungJob | None:
-        """Return what to start now, or None where it depends on trials that still run.
+        """Return the next job, or None where it depends on running trials.
 
-        The same job is returned until it is started; none of trials `without` which it has to do.
+        The same job is returned until it is started. Jobs of the trials in `without` are skipped.
         """
         for job in self._again:
             if job.trial not in without:
@@ -178,29 +178,29 @@ class HyperBand:
         return None
 
     def no_more_new(self) -> None:
-        """Say that there is no other configuration: first rungs are whole with what they have."""
+        """Record that no new configuration is left: first rungs are complete as they are."""
         self._no_more_new = True
 
     def start(self, job: RungJob, trial: int) -> None:
-        """Say that `job` has begun as the trial with this number."""
+        """Record that `job` has begun as the trial with this number."""
         if job in self._again:
             self._again.remove(job)
         self._progress[job.bracket][job.rung].started.add(trial)
         self._running[trial] = RungJob(job.bracket, job.rung, trial)
 
     def report(self, trial: int, score: float | None) -> None:
-        """Say how a running trial ended: with its score, or None for a failure."""
+        """Record the score of a running trial that ended, or None for a failure."""
         job = self._running.pop(trial)
         self._progress[job.bracket][job.rung].scores[trial] = score
 
     def _new_ones(self, number: int) -> int:
-        """Return how many new configurations a bracket is to begin with still."""
+        """Return the number of new configurations that a bracket still has to start."""
         if self._no_more_new:
             return 0
         return max(0, self.brackets[number][0].trials - len(self._progress[number][0].started))
 
     def _going_on(self, number: int, rung: int) -> list[int]:
-        """The trials of a rung that are to be started on the next one."""
+        """The trials of a rung to promote to the next one."""
         here, following = self._progress[number][rung : rung + 2]
         places = self.brackets[number][rung + 1].trials
         if not self.synchronous:

@@ -1,11 +1,10 @@
-"""The journal of a search: every trial and what became of it, in a file that outlives processes.
+"""The journal of a search: all trials and their results, in a file that outlives processes.
 
-It is Optuna's (JournalStorage), so that its tools can show it, and several processes may write it.
-What Optuna leaves open is closed here: its lock outlives a killed holder by 30 s, so we have one
-that ends with its holder; half a record, left by a killed writer or a full disk, would spoil the
-file, so it is cut off; and a trial is judged on several budgets, so what it was told is one
-attribute, `told`, written in one record: each score with the row of what the trial came to there,
-so that no loss of power leaves one without the other.
+It is Optuna's JournalStorage, so Optuna's tools can show it and several processes can write it.
+Three things differ. Optuna's lock outlives a killed holder by 30 s; ours ends with its holder. Half
+a record, left by a killed writer or a full disk, would spoil the file; it is cut off. A trial is
+judged on several budgets; one attribute, `told`, holds each score with its row. It is written in
+one record, so a power loss cannot separate them.
 """
 
 import os
@@ -26,7 +25,7 @@ from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.score import Failure
 from trimtab.tuning.space import Configuration
 
-Row = Mapping[str, Any]  # of what a trial came to on a budget: anything that JSON has
+Row = Mapping[str, Any]  # a trial's result on a budget: any JSON value
 _PATIENCE_S = 60.0  # a suggestion by a model takes up to a second
 _TOLD, _FAILURE, _MADE_WITH = "told", "failure", "made_with"
 _NO_ROWS: Mapping[Budget, Row] = {}
@@ -37,11 +36,11 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """A trial of the journal: its configuration and what was told of it.
+    """A trial of the journal: its configuration and its results.
 
-    `scores` are by budget, the largest last; `rows` are what was told with them, and with the
-    failure on its budget. `is_running`: more may be told. `attributes` are what was noted with it,
-    such as the folder of its checkpoint.
+    `scores` are by budget, the largest last; `rows` belong to the scores and to the failure on its
+    budget. `is_running`: more results may follow. `attributes` are notes, such as the folder of its
+    checkpoint.
     """
 
     number: int
@@ -54,22 +53,22 @@ class TrialRecord:
 
     @property
     def budget(self) -> Budget | None:
-        """The largest budget that it has a score of."""
+        """The largest budget with a score."""
         return max(self.scores, default=None)
 
 
 class JournalStorage(Protocol):
-    """Where the records of a journal are, other than in a file of its own; its text says where."""
+    """Storage of a journal's records; its `str` says where."""
 
     def backend(self) -> Any:
-        """Return what Optuna reads and writes."""
+        """Return Optuna's backend of the records."""
 
     def lock(self) -> AbstractContextManager[None]:
-        """Be the only one that writes; raises UserError where another does without end."""
+        """Hold the write lock; raises UserError where another process keeps it."""
 
 
 class FileStorage:
-    """The records of journals in a file; a turn raises UserError for one that is no journal."""
+    """The records of journals in a file; `lock` raises UserError for another kind of file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -78,12 +77,12 @@ class FileStorage:
         return str(self.path)
 
     def backend(self) -> Any:
-        """Return what Optuna reads and writes."""
+        """Return Optuna's backend of the records."""
         return JournalFileBackend(str(self.path), _InTurn())
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the only one that writes; raises UserError where another does without end."""
+        """Hold the write lock; raises UserError where another process keeps it."""
         said = f"{self.path}: held by another process"
         with file_lock(lock_of(self.path), said, _PATIENCE_S, stays=True), naming(self.path):
             _cut_torn_record(self.path)
@@ -91,9 +90,9 @@ class FileStorage:
 
 
 class SearchJournal:
-    """The study `name` in the journal at `place`; both are made where they are not there.
+    """The study `name` in the journal at `place`; creates both if missing.
 
-    Raises UserError for a file that is no journal.
+    Raises UserError for another kind of file.
     """
 
     def __init__(self, place: Path | JournalStorage, name: str) -> None:
@@ -117,9 +116,9 @@ class SearchJournal:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the only one that writes, which is done in a turn alone; one in another is part of it.
+        """Hold the write lock, without which nothing is written; it is reentrant.
 
-        Raises UserError where another process holds the journal without end.
+        Raises UserError where another process keeps the lock.
         """
         if self._has_turn:
             yield
@@ -132,7 +131,7 @@ class SearchJournal:
                 self._has_turn = False
 
     def check_made_with(self, made_with: Mapping[str, Any]) -> None:
-        """Keep what the study is made with, or raise UserError where it was made with another."""
+        """Record what the study is made with; raises UserError where an earlier record differs."""
         earlier = self._study.user_attrs.get(_MADE_WITH)
         if earlier is None:
             self._study.set_user_attr(_MADE_WITH, made_with)
@@ -145,9 +144,9 @@ class SearchJournal:
             )
 
     def trials(self) -> list[TrialRecord]:
-        """Return all trials by their numbers, of every process, as they are now.
+        """Return the current trials of all processes, by number.
 
-        Raises UserError for a journal that was damaged.
+        Raises UserError for a damaged journal.
         """
         try:
             return [_told(frozen) for frozen in self._study.get_trials(deepcopy=False)]
@@ -155,7 +154,7 @@ class SearchJournal:
             raise self._damaged(error) from None
 
     def running(self, number: int) -> TrialRecord:
-        """Return a trial; raises UserError where it is not there or runs no more."""
+        """Return a running trial; raises UserError where it does not exist or has ended."""
         trials = self.trials()
         if not 0 <= number < len(trials):
             raise UserError(f"{self} has no trial {number}; it has {len(trials)}")
@@ -172,7 +171,7 @@ class SearchJournal:
         distributions: Mapping[str, Any],
         notes: Mapping[str, Any],
     ) -> None:
-        """Add a running trial with its attributes, in one record: killed, it is whole or not there.
+        """Add a running trial with its attributes, atomically.
 
         `distributions` are those of all parameters.
         """
@@ -190,7 +189,7 @@ class SearchJournal:
     def add_scores(
         self, number: int, scores: Mapping[Budget, float], rows: Mapping[Budget, Row] = _NO_ROWS
     ) -> None:
-        """Keep all scores of a running trial, each with its row, in one record."""
+        """Record all scores of a running trial, each with its row, atomically."""
         record = [
             [budget.epochs, budget.data_fraction, scores[budget], rows.get(budget)]
             for budget in sorted(scores)
@@ -198,21 +197,21 @@ class SearchJournal:
         self._set(number, _TOLD, record)
 
     def note(self, number: int, key: str, value: Any) -> None:
-        """Keep an attribute of a running trial: anything that JSON has."""
+        """Record an attribute of a running trial: any JSON value."""
         _check_key(key)
         self._set(number, key, value)
 
     def fail(self, number: int, failure: Failure, budget: Budget, row: Row | None) -> None:
-        """Keep the failure of a running trial on a budget, with its row, in one record."""
+        """Record the failure of a running trial on a budget, with its row, atomically."""
         record = [budget.epochs, budget.data_fraction, failure.reason, row]
         self._set(number, _FAILURE, record)
 
     def close_failed(self, number: int) -> None:
-        """End a trial in Optuna's eyes by its failure."""
+        """Mark a trial as failed for Optuna."""
         self._storage.set_trial_state_values(self._id(number), TrialState.FAIL)
 
     def complete(self, number: int, score: float) -> None:
-        """End a running trial in Optuna's eyes with its last score."""
+        """Mark a running trial as complete for Optuna, with its last score."""
         self._storage.set_trial_state_values(self._id(number), TrialState.COMPLETE, [score])
 
     def _set(self, number: int, key: str, value: Any) -> None:
@@ -232,7 +231,7 @@ class SearchJournal:
 
 
 class _InTurn:
-    """The lock that Optuna takes to write, which is done in a turn."""
+    """Optuna's write lock, without effect: we write under the journal's own lock."""
 
     def acquire(self) -> bool:
         return True
@@ -250,7 +249,7 @@ def _told(frozen: Any) -> TrialRecord:
     attributes = dict(frozen.user_attrs)
     record, failed = attributes.pop(_TOLD, []), attributes.pop(_FAILURE, None)
     scores, rows = dict[Budget, float](), dict[Budget, Row]()
-    # Until version 0.1 there were no rows here, and a failure was its reason alone.
+    # Until version 0.1 there were no rows here, and a failure was only its reason.
     for epochs, fraction, score, *row in record:
         scores[Budget(epochs, fraction)] = score
         if row and row[0] is not None:
@@ -272,7 +271,7 @@ def _told(frozen: Any) -> TrialRecord:
 
 
 def _cut_torn_record(path: Path) -> None:
-    """Cut off half a record; raise UserError, and change nothing, for what is no journal."""
+    """Cut off an incomplete record; raises UserError, unchanged, for another kind of file."""
     if not path.exists():
         return
     with path.open("r+b") as file:

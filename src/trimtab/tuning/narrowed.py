@@ -1,4 +1,4 @@
-"""Search spaces made narrower: to a machine's share, or around what an earlier search found."""
+"""Smaller search spaces: within a machine's share, or around an earlier search's result."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -10,16 +10,16 @@ from trimtab.errors import UserError
 
 
 def within_cores(tuning: Tuning, kind: Kind, cores: int) -> Tuning:
-    """Return `tuning` with no more than so many `cores` in the parameters of a kind.
+    """Return `tuning` with at most `cores` cores in the parameters of a kind.
 
-    Sets that are forbidden and cannot be any more are left out. Raises UserError where the least
-    number of cores is more.
+    Forbidden sets that can no longer occur are left out. Raises UserError where the least number of
+    cores is larger.
     """
     return _within(tuning, kind, "cores", cores)
 
 
 def within_gpus(tuning: Tuning, gpus: int) -> Tuning:
-    """Return `tuning` with no more than so many `gpus` to train on; as `within_cores`."""
+    """Return `tuning` with at most `gpus` GPUs for training; as `within_cores`."""
     return _within(tuning, Kind.SYSTEM, "gpus", gpus)
 
 
@@ -37,7 +37,7 @@ def _within(tuning: Tuning, kind: Kind, what: str, most: int) -> Tuning:
 
 
 def at_defaults(tuning: Tuning, names: Collection[str]) -> Tuning:
-    """Return `tuning` in which the parameters of these full names have their defaults alone."""
+    """Return `tuning` with the parameters of these full names fixed at their defaults."""
     kinds: dict[str, Any] = {
         kind.value: {
             name: _at_default(one) if f"{kind}.{name}" in names else one

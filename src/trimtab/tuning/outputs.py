@@ -1,9 +1,8 @@
-"""What a search leaves for its user: workloads to train and to serve with, as YAML.
+"""The results of a search for its user: workloads for training and serving, as YAML.
 
-Each file is an option of the group `workload` over the one that was tuned: put into
-`conf/workload/` under the name that it says, it is run as any other. Of a program that no file
-describes it says the command. What no key of a workload sets, as the number of cores, stands in
-its first lines.
+Each file overrides the tuned workload: placed in `conf/workload/` under the name it gives, it runs
+as any other workload. For a program without a workload file, it holds the command. Settings without
+a key in a workload, such as the number of cores, are in its first lines.
 """
 
 import json
@@ -30,13 +29,13 @@ from trimtab.tuning.inference.server import InferenceOutcome
 from trimtab.tuning.trials.settings import SystemSettings
 
 Row = dict[str, Any]  # of the table of trials
-_HEADING = 2  # lines before what was found
+_HEADING = 2  # lines before the result
 
 
 def best_of(rows: Sequence[Row]) -> Row:
-    """Return the row with the best score on the largest budget that any has a score of.
+    """Return the row with the best score on the largest budget with a score.
 
-    Of equal ones that of the first seed and trial. Raises TrimtabError where no trial has a score.
+    The first seed and trial win ties. Raises TrimtabError where no trial has a score.
     """
     good = [row for row in rows if row["score"] is not None]
     if not good:
@@ -58,9 +57,9 @@ def write_best(
     *,
     is_described: bool = True,
 ) -> None:
-    """Write `workload` with the best configuration: its parameters, and what it trains on.
+    """Write `workload` with the best configuration: its parameters and its resources.
 
-    `found` says how that was found; `is_described`: the workload has a file in `conf/workload/`.
+    `found` says how it was found; `is_described`: the workload has a file in `conf/workload/`.
     """
     complete = tuning.completed(json.loads(best["configuration"]))
     own = {
@@ -100,7 +99,7 @@ def write_inference(
 ) -> None:
     """Write the inference `workload` with the best set-up of an architecture.
 
-    `found` and `is_described` are as for `write_best`. Raises TrimtabError where no set-up could be
+    `found` and `is_described` are as for `write_best`. Raises TrimtabError where no set-up was
     measured.
     """
     best = outcome.best
@@ -133,7 +132,7 @@ def write_inference(
 
 
 def write_measured(path: Path, architectures: Sequence[KnownArchitecture]) -> None:
-    """Write the table of all that was measured of the inference of `architectures`."""
+    """Write the table of all inference measurements of `architectures`."""
     rows = [
         row_of(json.dumps(known.architecture, sort_keys=True), one)
         for known in architectures
@@ -143,7 +142,7 @@ def write_measured(path: Path, architectures: Sequence[KnownArchitecture]) -> No
 
 
 def result_in(path: Path) -> dict[str, Any]:
-    """Return what a file of `write_best` or `write_inference` says was found."""
+    """Return the result in a file of `write_best` or `write_inference`."""
     text = path.read_text()
     lines = [line[2:] for line in text.splitlines() if line.startswith("# ")]
     said: dict[str, Any] = yaml.safe_load("\n".join(lines[_HEADING:]))
@@ -156,9 +155,9 @@ def _over(
     settings: Mapping[str, Any],
     is_described: bool,
 ) -> Row:
-    """Return the keys of a workload that differ from those of the one it is over.
+    """Return the keys that differ from the tuned workload's file.
 
-    Of one that no file describes they are all there is.
+    Without such a file, return all keys.
     """
     document: Row = {"name": f"{workload.name}_tuned", "parameters": dict(parameters)}
     threads = settings.get("threads", settings.get("cores"))

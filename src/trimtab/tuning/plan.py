@@ -1,4 +1,4 @@
-"""What a search is given, and what it says of each trial on each rung."""
+"""The input of a search, and its result of each trial on each rung."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +18,10 @@ from trimtab.tuning.trials.events import EpochEnd
 
 @dataclass(frozen=True)
 class WorkerNumber:
-    """The machine with this `number`, from 1, of the `count` that share a search.
+    """The machine with this `number`, from 1, of `count` machines that share a search.
 
-    `database` is the address of the PostgreSQL that has the journal; without, it is a file.
+    `database` is the address of the PostgreSQL server with the journal; without it, the journal is
+    a file.
     """
 
     number: int = 1
@@ -29,18 +30,18 @@ class WorkerNumber:
 
     @property
     def suffix(self) -> str:
-        """What tells its files in the search's folder from those of others."""
+        """The suffix of this machine's files in the search's folder."""
         return "" if self.count == 1 else f"_{self.number}"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is searched and how: the rungs, what a level means, and how trials run.
+    """The plan of a search: the rungs, the budgets of levels, and how trials run.
 
-    Trials share `cpus`, `memory_gib` and `gpus`, which are those of this machine unless they are
-    named. One takes as much as its settings say; where they name no cores it has its share, of
-    `workers`, of the CPUs that are left beside `companion_cpus`, and where they name no `gpus` it
-    sees all of them, which others may use as well. It is trained on `machine`.
+    Trials share `cpus`, `memory_gib` and `gpus`, by default those of this machine. Each takes as
+    much as its settings say. Without `cores`, it has an equal share, for `workers` trials, of the
+    CPUs besides `companion_cpus`. Without `gpus`, it sees all GPUs, together with other trials. It
+    is trained on `machine`.
     """
 
     workload: Workload
@@ -60,7 +61,7 @@ class Plan:
 
     @property
     def cpus_of_trials(self) -> int:
-        """How many CPUs trials can have while the companion works; of one CPU they take turns."""
+        """The number of CPUs of trials while the side task works; on one CPU they alternate."""
         return max(1, len(self.cpus) - self.companion_cpus)
 
     def parameters_of(self, configuration: Configuration, budget: Budget) -> dict[str, Any]:
@@ -78,17 +79,17 @@ class Plan:
 
 @dataclass(frozen=True)
 class RungResult:
-    """A trial on a rung: what it came to, and what that took.
+    """A trial on a rung: its result and its cost.
 
-    `training_s` and `training_j` are what the model took that it has: its `epochs_trained` since
-    the first one, fewer than the budget's where the program has stopped by itself. `wall_s`,
-    `cpu_s`, `energy_j` and `work_epochs` (over all data) are what its processes on this rung took,
-    with their starts and ends and all that was lost: that adds up over rungs. `start_up_s` is the
-    last process' time before its first epoch. It was trained and judged from `began_s` to `ended_s`
-    of the search. Joules are NaN where they are unknown. `steering` is what its steering reports,
-    `by_epoch` what each epoch of the last process was, as in the table of trials. `not_set` says of
-    settings that were asked for, and were in effect in none of its epochs, why not.
-    `inference_tuning` is the seconds and joules of tuning inference since the search's last result.
+    `training_s` and `training_j` are the cost of its model: of `epochs_trained` since the first
+    one, fewer than the budget's where the program stopped early. `wall_s`, `cpu_s`, `energy_j` and
+    `work_epochs` (over all data) are the cost of its processes on this rung, with starts, ends and
+    lost work; they add up over rungs. `start_up_s` is the last process' time before its first
+    epoch. The trial was trained and judged from `began_s` to `ended_s` of the search. Joules are
+    NaN where unknown. `steering` is the report of its system tuner. `by_epoch` has the epochs of
+    the last process, as in the table of trials. `not_set` says why a requested setting was in
+    effect in no epoch. `inference_tuning` is the seconds and joules of tuning inference since the
+    search's last result.
     """
 
     trial: int
@@ -116,7 +117,7 @@ class RungResult:
 
 
 def format_plan(brackets: list[Bracket], fidelity: Fidelity) -> list[str]:
-    """Return what a search will do, a line a bracket, and what it costs."""
+    """Return the plan of a search, a line for each bracket, and its cost."""
     lines = []
     for number, bracket in enumerate(brackets):
         rungs = [
@@ -136,7 +137,7 @@ def format_plan(brackets: list[Bracket], fidelity: Fidelity) -> list[str]:
 def row_of(
     epoch: EpochEnd, measured: MeasuredEpoch, settings: Settings, metric: str
 ) -> dict[str, Any]:
-    """Return what the column `by_epoch` of the table of trials says of an epoch."""
+    """Return an epoch's entry in the column `by_epoch` of the table of trials."""
     return {
         "epoch": epoch.epoch,
         "wall_s": measured.wall_s,

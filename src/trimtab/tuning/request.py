@@ -1,4 +1,4 @@
-"""What is asked of the stage `tune`."""
+"""The request to the stage `tune`."""
 
 import hashlib
 import os
@@ -31,13 +31,12 @@ from trimtab.tuning.tuners.registry import build_tuner
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be tuned, by which tuner, for which objective, on which machine.
+    """What to tune, by which tuner, for which objective, on which machine.
 
-    Trials that name no cores have a share of the CPUs of this process each, for `workers` of them.
-    `inference_workload` is the one that the workload's `tuning` names, if it does, and `device` the
-    one that its model is used on, if that is another; `is_described`: the workload has a file in
-    `conf/workload/`. `after` is the folder of the results of the tuner whose knowledge it begins
-    with, if that is another one.
+    Trials without `cores` have an equal share of this process' CPUs, for `workers` trials. The
+    workload's `tuning` may name an `inference_workload`. `device` is its machine, if that is
+    another one. `is_described`: the workload has a file in `conf/workload/`. `after` is the results
+    folder of another tuner, whose knowledge this one begins with.
     """
 
     workload: Workload
@@ -52,9 +51,9 @@ class Request:
 
     @classmethod
     def of(cls, stage: TuneStage, results: Path) -> Self:
-        """Return the request of a stage: the same in all its jobs, as searches are found by it.
+        """Return the request of a stage; it is equal in all its jobs, as it identifies searches.
 
-        `results` is the folder of its results, beside which are those of the tuner before it.
+        `results` is the folder of its results, beside those of the tuner before it.
         """
         before, cell = stage.tuner.after, Path(*results.parts[-3:])
         return cls(
@@ -70,15 +69,15 @@ class Request:
 
     @property
     def tuning(self) -> Tuning:
-        """What the workload says of its tuning, without what has no impact.
+        """The workload's `tuning`, without parameters of no impact.
 
-        Raises UserError where it says nothing, and as `parameters_without_impact`.
+        Raises UserError where it has none, and as `parameters_without_impact`.
         """
         return at_defaults(self._asked, self.without_impact)
 
     @cached_property
     def without_impact(self) -> list[str]:
-        """The full names of the parameters that are left at their defaults, as they matter little.
+        """The full names of the parameters without impact, left at their defaults.
 
         Raises as `tuning`.
         """
@@ -98,9 +97,9 @@ class Request:
         return Gpus({**os.environ, **self.workload.env}).uuids
 
     def searches(self, folder: Path) -> Path:
-        """Return where in the `folder` of the results its searches are, `seed_1` and so on.
+        """Return the folder of its searches, `seed_1` and so on, in the results `folder`.
 
-        A program that was changed is searched anew, as is what comes `after` a search made anew.
+        A changed program starts a new search, as does a new search `after` which this one runs.
         """
         workloads = [one for one in (self.workload, self.inference_workload) if one is not None]
         said = [repr(replace(self, after=None)), *map(digest_of, workloads)]
@@ -111,13 +110,13 @@ class Request:
         return folder / "searches" / hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
     def begins_with(self, ground_truth: Path) -> Path:
-        """Return the ground truth to begin with: that of `after`, else its tuner's own."""
+        """Return the initial ground truth: that of `after`, else its tuner's own."""
         return ground_truth if self.after is None else self.after.parents[2] / ground_truth.name
 
     def made(self, ground_truth: Path, known_before: Path | None = None) -> Tuner:
         """Return the tuner; raises UserError as its kind does, and `judged_by`.
 
-        `known_before` is the ground truth as the search began with it, where it has grown since.
+        `known_before` is the ground truth at the search's start, where it has grown since.
         """
         facts = TunerInputs(
             tuning=self.tuning,
@@ -136,7 +135,7 @@ class Request:
         return made
 
     def judged_by(self, made: Tuner) -> Objective:
-        """Return the objective that the tuner's trials are judged by.
+        """Return the objective of the tuner's trials.
 
         Raises UserError where it is of inference, which the tuner does not measure.
         """
@@ -151,7 +150,7 @@ class Request:
         )
 
     def known_inference(self, path: Path) -> KnownInference:
-        """Return what the file at `path` knows of the inference workload, here or on the device."""
+        """Return the inference workload's measurements in `path`, here or on the device."""
         assert self.inference_workload is not None
         machine = machine_of(machine_key(self.hardware.name), self.device)
         return KnownInference(path, machine, digest_of(self.inference_workload))

@@ -1,4 +1,4 @@
-"""What the trials of a search came to, as rows of the table of trials, from its journal."""
+"""The results of a search's trials, as rows of the table of trials, from its journal."""
 
 import json
 import math
@@ -11,16 +11,16 @@ from trimtab.tuning.journal import Row, TrialRecord
 from trimtab.tuning.plan import RungResult
 from trimtab.tuning.score import Failure
 
-OLD_ROWS = "results*.jsonl"  # until version 0.1 rows were in files beside the journal, a line each
+OLD_ROWS = "results*.jsonl"  # until version 0.1: rows in files beside the journal, a line each
 
 
 class _Trials(Protocol):
     def trials(self) -> list[TrialRecord]:
-        """Return all trials of a search by their numbers."""
+        """Return all trials of a search, by number."""
 
 
 def row_of_result(result: RungResult) -> Row:
-    """Return what the journal is to keep with a trial's score; `rows_of` adds what it has itself.
+    """Return the journal's row of a trial's score; `rows_of` adds the journal's own fields.
 
     Unknown joules are None.
     """
@@ -57,8 +57,8 @@ def row_of_result(result: RungResult) -> Row:
 def rows_of(study: _Trials, folder: Path) -> list[dict[str, Any]]:
     """Return the rows of a search, of all its machines, in the order of trials and rungs.
 
-    Of one that was begun by version 0.1 they are in its `folder`, and the journal has none of them.
-    Raises TrimtabError where it lost one with a score, as that may be the best.
+    Rows of searches of version 0.1 are in `folder`, not in the journal. Raises TrimtabError for a
+    lost row with a score, as that may be the best.
     """
     old = _old_rows(folder)
     found = []
@@ -99,13 +99,13 @@ def _finite(value: float) -> float | None:
 
 
 def _old_rows(folder: Path) -> dict[tuple[int, Budget], dict[str, Any]]:
-    """Return the rows in files, by trial and budget; of two of one rung the later counts."""
+    """Return the rows in files, by trial and budget; the later of two of one rung counts."""
     found: dict[tuple[int, Budget], dict[str, Any]] = {}
     for path in sorted(folder.glob(OLD_ROWS)):
         for line in path.read_text().splitlines():
             try:
                 row = json.loads(line)
-            except ValueError:  # half a line of a process that was killed
+            except ValueError:  # half a line, of a killed process
                 continue
             key = row["trial"], Budget(row["epochs"], row["data_fraction"])
             if key not in found or row["ended_s"] >= found[key]["ended_s"]:

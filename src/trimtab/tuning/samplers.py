@@ -1,20 +1,19 @@
-"""The algorithms that suggest configurations, by name: Optuna's, each with a seed for one trial.
+"""The algorithms that suggest configurations, by name: Optuna's, with a seed for each trial.
 
-An algorithm here has no memory: it is made anew for every suggestion, of the study's seed and the
-trial's number, and is shown what the journal holds. So a suggestion depends on nothing else, and is
-the same in whichever process it is made.
+An algorithm here is stateless: it is made anew for every suggestion, from the study's seed, the
+trial's number and the journal. So all processes make the same suggestion.
 
-    random  draws each parameter on its own (RandomSampler)
-    tpe     a tree-structured Parzen estimator of all parameters together, with one model for each
-            group of parameters that occur together, and trials that still run taken for bad ones
-            (TPESampler: multivariate, group, constant_liar). As in BOHB (Falkner et al., ICML 2018)
-            it learns from one budget, the largest that has enough scores, and a share of the
-            configurations is drawn at random
-    grid    every configuration once, in an order by the seed, where they can be listed
+    random  draws each parameter independently (RandomSampler)
+    tpe     a tree-structured Parzen estimator over all parameters, with one model for each group of
+            parameters that occur together; running trials count as bad ones (TPESampler:
+            multivariate, group, constant_liar). As in BOHB (Falkner et al., ICML 2018), it learns
+            from the largest budget with enough scores, and draws a share of the configurations at
+            random
+    grid    every configuration once, in an order by the seed, if they can be listed
 
-Left out are those of Optuna's that know neither conditions nor budgets (CMA-ES, Gaussian processes,
-quasi-random sequences) and those for several objectives. The grid is a list of ours: Optuna's
-GridSampler knows no conditions, and its BruteForceSampler no forbidden sets.
+Optuna's algorithms without conditions and budgets (CMA-ES, Gaussian processes, quasi-random
+sequences) and those for several objectives are left out. The grid is our own list: Optuna's
+GridSampler knows no conditions, its BruteForceSampler no forbidden sets.
 """
 
 import random
@@ -29,7 +28,7 @@ from trimtab.config.validate import nearest
 from trimtab.errors import UserError
 
 GRID = "grid"
-ENOUGH = 10  # scores on a budget to learn from it
+ENOUGH = 10  # scores that a budget needs to be learnt from
 _RANDOM_SHARE = 0.2
 
 
@@ -49,14 +48,14 @@ ALGORITHMS = (*_SAMPLERS, GRID)
 
 
 def check_algorithm(name: str) -> None:
-    """Raise UserError for an algorithm that is none."""
+    """Raise UserError for an unknown algorithm."""
     if name not in ALGORITHMS:
         hint = nearest(name, ALGORITHMS)
         raise UserError(f"algorithm: {name!r} given; {hint}expected one of {', '.join(ALGORITHMS)}")
 
 
 def learns(name: str) -> bool:
-    """Whether what an algorithm suggests depends on what was told."""
+    """Whether an algorithm's suggestions depend on scores."""
     return name not in ("random", GRID)
 
 
@@ -66,10 +65,10 @@ def sampler(name: str, seed: int, number: int) -> Any:
 
 
 def draws_at_random(seed: int, number: int) -> bool:
-    """Whether a trial is one of those that an algorithm that learns draws at random."""
+    """Whether a learning algorithm draws this trial at random."""
     return random.Random(seed_of(seed, number)).random() < _RANDOM_SHARE
 
 
 def seed_of(seed: int, number: int) -> int:
-    """Return the seed of a trial, of 32 bits: trials of one study have unrelated ones."""
+    """Return a 32-bit seed of a trial; trials of one study have unrelated seeds."""
     return int(np.random.SeedSequence((seed, number)).generate_state(1)[0])

@@ -1,4 +1,4 @@
-"""What a configuration is worth: the objective's score, of what was measured of its trial."""
+"""The score of a configuration by an objective, from its trial's metrics."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -19,18 +19,18 @@ class Failure:
     reason: str
 
 
-Metrics = Mapping[str, float] | Failure  # what is measured beside the training, or why it is not
+Metrics = Mapping[str, float] | Failure  # measured beside the training, or the failure to
 
 
 def of_inference(objective: Objective) -> list[str]:
-    """Return what of an objective's score only a tuner that tunes inference knows."""
+    """Return the metrics in an objective's score that need a tuner of inference."""
     return [name for name in Score(objective).names if name in _OF_INFERENCE]
 
 
 def metric_of(reported: Mapping[str, float], name: str) -> float:
-    """Return what a program has reported of how good its model is, by the name of the metric.
+    """Return the program's reported metric `name`.
 
-    Raises UserError where it reports others only.
+    Raises UserError where it reports only others.
     """
     if name not in reported:
         others = ", ".join(sorted(reported)) or "none: it reports nothing but epochs"
@@ -42,10 +42,10 @@ def metric_of(reported: Mapping[str, float], name: str) -> float:
 
 
 class Score:
-    """The score of an objective: higher is better, as it is minimised by its negative.
+    """The score of an objective: higher is better; an objective to minimise is negated.
 
-    Rocha's thesis: the accuracy (Tune V1, section 6.4.2), accuracy by duration (Tune V2), and
-    training times inference by accuracy, of which less is better (section 7.4.4).
+    Rocha's thesis: the accuracy (Tune V1, section 6.4.2); accuracy divided by duration (Tune V2);
+    training times inference divided by accuracy, to minimise (section 7.4.4).
     """
 
     def __init__(self, objective: Objective) -> None:
@@ -64,10 +64,10 @@ class Score:
                 )
 
     def of(self, metrics: Mapping[str, float]) -> float | Failure:
-        """Return the score of a trial with these metrics, each in the unit that its name ends with.
+        """Return the score of a trial with these metrics, in the units of their names.
 
-        It is a Failure where a metric that counts is no number, and where the expression has no
-        finite value, as after a division by 0. Raises UserError for a metric that is not there.
+        Returns a Failure where a metric of the score or the expression's value is not finite, as
+        after a division by 0. Raises UserError for a missing metric.
         """
         self.check(metrics)
         for name in self.names:
@@ -82,7 +82,7 @@ class Score:
         return self.as_defined(value)
 
     def as_defined(self, score: float) -> float:
-        """Return the value of the objective's expression that a score is of."""
+        """Return the value of the objective's expression, given its score."""
         return score if self._objective.goal == Goal.MAXIMISE else -score
 
     def _no_value(self, metrics: Mapping[str, float], problem: str) -> Failure:

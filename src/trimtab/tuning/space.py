@@ -1,9 +1,9 @@
-"""The configurations that can be suggested: Optuna's distributions, conditions, forbidden sets.
+"""The search space: Optuna's distributions, conditions and forbidden sets.
 
-Optuna knows no conditions: parameters are suggested one after the other, those that a condition
-names first, and one that is not there is not asked for. It knows no forbidden sets either: a
-configuration that has one is suggested again (study.py), and where that leads to nothing one is
-drawn from a list of what is allowed, which this module makes.
+Optuna has no conditions. Parameters are suggested one by one, those that conditions name first;
+inactive ones are skipped. It has no forbidden sets either. A forbidden configuration is suggested
+again (study.py); after many attempts, one is drawn from a list of allowed ones, which this module
+makes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,15 +21,15 @@ from trimtab.config.parameter import Parameter
 from trimtab.config.validate import nearest
 from trimtab.errors import UserError
 
-# The values of what is there, by full names such as `training.batch_size`.
+# The values of active parameters, by full names such as `training.batch_size`.
 Configuration = dict[str, Any]
-_MOST_STEPS = 200_000  # of listing: a few seconds
+_MOST_STEPS = 200_000  # of listing configurations: a few seconds
 
 
 class SearchSpace:
     """The parameters of some kinds; those of other kinds have their defaults.
 
-    `names` are the full names of those that are searched, none before what its condition names;
+    `names` are the full names of the searched ones, each after those in its condition;
     `distributions` are Optuna's, of all parameters.
     """
 
@@ -42,7 +42,7 @@ class SearchSpace:
         self.names = [name for name in self._order if name.partition(".")[0] in self.kinds]
 
     def of(self, kinds: Iterable[Kind]) -> "SearchSpace":
-        """Return the space of these kinds; raises UserError where they have no parameter."""
+        """Return the space of these kinds; raises UserError where they have no parameters."""
         space = SearchSpace(self.tuning, kinds)
         if not space.names:
             raise UserError(
@@ -57,7 +57,7 @@ class SearchSpace:
         return all(self.parameters[name].is_countable for name in self.names)
 
     def check(self, fixed: Mapping[str, Any]) -> None:
-        """Raise UserError unless each of `fixed` is a value that its parameter takes."""
+        """Raise UserError unless each value in `fixed` is valid for its parameter."""
         for name, value in fixed.items():
             if name not in self.parameters:
                 known = ", ".join(self.parameters)
@@ -70,10 +70,10 @@ class SearchSpace:
     def configuration(
         self, value_of: Callable[[str], Any], fixed: Mapping[str, Any]
     ) -> Configuration:
-        """Return the configuration of what is searched and `fixed`, with `value_of` the others.
+        """Return the configuration with `fixed` values; `value_of` gives the others.
 
-        `value_of` is called for each parameter that is there, in the order of `names`. What is
-        fixed and not there is left out.
+        `value_of` is called for each active parameter, in the order of `names`. Fixed values of
+        inactive parameters are left out.
         """
         configuration, beside = Configuration(), Configuration()
         for name in self._order:
@@ -87,14 +87,14 @@ class SearchSpace:
         return configuration
 
     def allows(self, configuration: Mapping[str, Any]) -> bool:
-        """Whether a configuration, completed by defaults, has none of the forbidden sets."""
+        """Whether a configuration, completed by defaults, contains no forbidden set."""
         return self._allows(self.tuning.completed(configuration))
 
     def listed(self, fixed: Mapping[str, Any]) -> Iterator[Configuration]:
-        """Yield every configuration that is allowed, as `configuration` has them, each once.
+        """Yield every allowed configuration once, as `configuration` returns them.
 
-        Parameters that have no choices and are not whole are left out. Raises UserError where so
-        much is forbidden that looking for what is allowed takes too long.
+        Continuous parameters are left out. Raises UserError where forbidden sets make the search
+        for allowed configurations too long.
         """
         steps = 0
 
@@ -121,7 +121,7 @@ class SearchSpace:
         yield from below(0, {})
 
     def _values(self, name: str, fixed: Mapping[str, Any]) -> Iterator[Configuration]:
-        """Yield what a parameter that is there can be, with its name."""
+        """Yield the possible values of an active parameter, with its name."""
         parameter = self.parameters[name]
         if name in fixed:
             yield {name: fixed[name]}
@@ -140,7 +140,7 @@ class SearchSpace:
 
 
 def suggested(trial: Any, name: str, distribution: BaseDistribution) -> Any:
-    """Return what Optuna's `trial` suggests for a parameter."""
+    """Return the suggestion of Optuna's `trial` for a parameter."""
     match distribution:
         case CategoricalDistribution(choices=choices):
             return trial.suggest_categorical(name, choices)
@@ -159,10 +159,9 @@ def _distribution(parameter: Parameter) -> BaseDistribution:
 
 
 def _forbidden_first(tuning: Tuning) -> list[str]:
-    """Return all full names, none before what its condition names.
+    """Return all full names, each after those in its condition.
 
-    Those that decide whether a configuration is allowed come first, so that a list of what is
-    allowed does not begin with many that all turn out not to be.
+    Parameters of forbidden sets come first, so listing rejects forbidden configurations early.
     """
     order, decisive = tuning.order(), {name for values in tuning.forbidden for name in values}
     for name in reversed(order):

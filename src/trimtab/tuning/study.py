@@ -1,4 +1,4 @@
-"""A search: configurations suggested by a seed, and what became of them, in a journal."""
+"""A search: configurations suggested from a seed, and their results, in a journal."""
 
 import math
 import random
@@ -30,25 +30,24 @@ from trimtab.tuning.samplers import (
 from trimtab.tuning.score import Failure
 from trimtab.tuning.space import Configuration, SearchSpace, suggested
 
-_TRIES = 100  # of the algorithm, before what is allowed is listed
+_TRIES = 100  # suggestions before allowed configurations are listed
 _MOST_LISTED = 10_000
 _NO_NOTES: Mapping[str, Any] = {}
 
 
 class NothingLeftError(TrimtabError):
-    """Every configuration of a grid has been asked for."""
+    """All configurations of a grid have been suggested."""
 
 
 class Study:
-    """One search in the journal at `place`, found again by its `name`.
+    """One search in the journal at `place`, identified by its `name`.
 
-    `kinds` are the kinds of parameters that are searched, others keep their defaults; `algorithm`
-    is one of `samplers`. The same seed and the same told scores give the same suggestions, in one
-    process or in several, killed between or not: a suggestion is made for the trial's number of
-    what the journal holds, while no other process makes one. Raises UserError for an algorithm that
-    is none or cannot search this space, for a file that is no journal, and where the study of that
-    name was made with another space, algorithm or seed; all methods do where another process holds
-    the journal without end.
+    `kinds` are the searched kinds of parameters; others keep their defaults. `algorithm` is one of
+    `samplers`. Equal seeds and scores give equal suggestions, in one process or several, killed or
+    not: a suggestion depends on the trial's number and the journal, and is made under its lock.
+    Raises UserError for an unsuitable algorithm, for a file that is no journal, and where the study
+    of that name has another space, algorithm or seed. All methods raise it where another process
+    keeps the journal locked.
     """
 
     def __init__(
@@ -80,25 +79,24 @@ class Study:
             )
 
     def lock(self) -> AbstractContextManager[None]:
-        """Be the only process that asks, tells and notes while the block runs."""
+        """Hold the journal's lock: no other process can ask, tell or note."""
         return self._journal.lock()
 
     def ask(self, notes: Mapping[str, Any] = _NO_NOTES) -> tuple[int, Configuration]:
         """Return a new trial: its number, from 0, and its configuration.
 
-        `notes` are kept with it as by `note`, in the same record: whoever finds the trial after a
-        kill finds them. Raises NothingLeftError where a grid has no more.
+        `notes` are recorded as by `note`, atomically with the trial. Raises NothingLeftError where
+        a grid has no more.
         """
         return self.ask_within({}, notes)
 
     def ask_within(
         self, fixed: Mapping[str, Any], notes: Mapping[str, Any] = _NO_NOTES
     ) -> tuple[int, Configuration]:
-        """Return a new trial as `ask`, with the values of `fixed`, by full name, as given.
+        """Return a new trial as `ask`, with the values of `fixed`, by full name.
 
-        They may be of kinds that are not searched; what is not there by its condition is left out.
-        Raises UserError for a value that its parameter does not take, and where they leave nothing
-        that is allowed.
+        They may be of kinds that are not searched; inactive parameters are left out. Raises
+        UserError for an invalid value, and where no allowed configuration is left.
         """
         self.space.check(fixed)
         with self._journal.lock():
@@ -110,12 +108,11 @@ class Study:
     def tell(
         self, number: int, budget: Budget, result: float | Failure, row: Row | None = None
     ) -> None:
-        """Say what a running trial came to on a budget: its score, higher is better, or a failure.
+        """Record a running trial's result on a budget: its score, higher is better, or a failure.
 
-        A score that is no finite number is a failure, and a trial that failed runs no more. Told
-        twice for a budget, the later counts. The `row` is kept in the same record: whoever finds
-        the score after a loss of power finds the row. Raises UserError for a trial that is not
-        running.
+        A score that is not finite is a failure. A failed trial runs no more. A second result for a
+        budget replaces the first. The `row` is recorded atomically with the score. Raises UserError
+        for a trial that is not running.
         """
         if not isinstance(result, Failure) and not math.isfinite(result):
             result = Failure(f"the score is {result}")
@@ -123,17 +120,17 @@ class Study:
             told = self._journal.running(number)
             if isinstance(result, Failure):
                 self._journal.fail(number, result, budget, row)
-                if row is None:  # else it can be amended
+                if row is None:  # otherwise `amend` closes it
                     self._journal.close_failed(number)
             else:
                 rows = told.rows if row is None else {**told.rows, budget: row}
                 self._journal.add_scores(number, {**told.scores, budget: float(result)}, rows)
 
     def amend(self, number: int, budget: Budget, row: Row) -> None:
-        """Replace the row that was told of a budget with a score or a failure.
+        """Replace the row of a score or a failure on a budget.
 
-        A trial that failed is closed by it. One that is closed stays as it is: another machine had
-        it since, as this one was cut off.
+        This closes a failed trial. A closed trial stays unchanged: another machine has taken it
+        over.
         """
         with self._journal.lock(), suppress(UpdateFinishedTrialError):
             told = self._journal.trials()[number]
@@ -144,10 +141,10 @@ class Study:
                 self._journal.close_failed(number)
 
     def close(self, number: int) -> None:
-        """Say that nothing more will be told of a running trial that has a score.
+        """Record that a running trial with a score gets no further results.
 
-        What is suggested does not depend on it. Raises UserError for a trial that is not running,
-        or was told no score.
+        Suggestions do not depend on it. Raises UserError for a trial that is not running or has no
+        score.
         """
         with self._journal.lock():
             told = self._journal.running(number)
@@ -156,22 +153,22 @@ class Study:
             self._journal.complete(number, told.scores[told.budget])
 
     def note(self, number: int, key: str, value: Any) -> None:
-        """Keep an attribute of a running trial, such as its rung, for whoever resumes it.
+        """Record an attribute of a running trial, such as its rung, for resuming it.
 
-        `value` is anything that JSON has. Raises UserError for a trial that is not running.
+        `value` is any JSON value. Raises UserError for a trial that is not running.
         """
         with self._journal.lock():
             self._journal.running(number)
             self._journal.note(number, key, value)
 
     def trials(self) -> list[TrialRecord]:
-        """Return all trials by their numbers, of every process, as the journal has them now."""
+        """Return the current trials of all processes, by number."""
         return self._journal.trials()
 
     def _suggestion(self, trials: list[TrialRecord], fixed: Mapping[str, Any]) -> Configuration:
-        """Return what the algorithm suggests and is allowed.
+        """Return an allowed suggestion of the algorithm.
 
-        What is forbidden is suggested again; where that goes on, one of what is allowed is drawn.
+        Forbidden suggestions are retried; after too many, an allowed configuration is drawn.
         """
         if self.algorithm == GRID:
             return self._next_of_grid(trials, fixed)
@@ -193,7 +190,7 @@ class Study:
         configuration = self.space.configuration(
             lambda name: suggested(trial, name, self.space.distributions[name]), fixed
         )
-        memory.tell(trial, state=TrialState.FAIL)  # which no algorithm looks at
+        memory.tell(trial, state=TrialState.FAIL)  # algorithms ignore failures
         return configuration
 
     def _next_of_grid(self, trials: list[TrialRecord], fixed: Mapping[str, Any]) -> Configuration:
@@ -208,11 +205,11 @@ class Study:
         raise NothingLeftError(f"{self._journal}: all {len(every)} configurations were asked for")
 
     def _in_memory(self, trials: list[TrialRecord], number: int) -> Any:
-        """Return a study of Optuna's with the next trial's sampler and what it is to see.
+        """Return an Optuna study with the next trial's sampler and the trials it may see.
 
-        It is made anew, as Optuna keeps random numbers in the process, and knows no trials that are
-        paused: here one that has a score on the budget that is learnt from is complete, one that
-        has no score yet is running, and of others nothing is known.
+        It is made anew, as Optuna keeps random state in the process and has no paused trials.
+        Trials with a score on the budget to learn from are complete, trials without a score are
+        running, and others are left out.
         """
         budget = learnt_from(trials)
         if budget is None or draws_at_random(self.seed, number):
@@ -234,9 +231,9 @@ class Study:
 
 
 def learnt_from(trials: Iterable[TrialRecord]) -> Budget | None:
-    """Return the largest budget that has enough scores to learn from, of trials that did not fail.
+    """Return the largest budget with enough scores to learn from, of trials without a failure.
 
-    Scores on different budgets are not compared: on a small one most are bad for its smallness.
+    Scores on different budgets are not compared: most are low on a small budget.
     """
     counts = Counter(budget for told in trials if told.failure is None for budget in told.scores)
     return max((budget for budget in counts if counts[budget] >= ENOUGH), default=None)

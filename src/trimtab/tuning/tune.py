@@ -37,10 +37,10 @@ from trimtab.tuning.tuners.base import Tuner
 
 __all__ = ["FIRST_FOLD", "OnResult", "Request", "found_in", "search_beside", "tune"]
 
-# Seed, fold, and what a trial came to on a rung.
+# Seed, fold, and the result of a trial on a rung.
 OnResult = Callable[[int, int, RungResult], None]
 _STUDY = "trials"  # in the journal of a search
-FIRST_FOLD = "first"  # where, in the folder of the second of two folds, the first one is
+FIRST_FOLD = "first"  # folder of the first of two folds, in that of the second
 
 
 def tune(
@@ -53,20 +53,20 @@ def tune(
 ) -> None:
     """Search once for each seed and write `trials.parquet` and `best.yaml` in `folder`.
 
-    Where inference is tuned beside, `inference.yaml` too, and `inference.parquet` with all that is
-    known of the model's use. It is kept in `known_inference.json` beside the ground truth, which
-    later searches read. Every seed begins with what both said before the first one.
+    To tune inference as well, it also writes `inference.yaml`, and `inference.parquet` with all
+    measurements. Later searches read them from `known_inference.json`, beside the ground truth.
+    Every seed begins with both files' content before the first seed.
 
     The journals are in PostgreSQL where `database` is its address, else beside the trials. Each
-    search goes on where earlier processes, or other machines, ended. Raises UserError for a
+    search resumes where earlier processes, or other machines, ended. Raises UserError for a
     workload that cannot be tuned so, and TrimtabError where no trial has a score.
     """
     machine = WorkerNumber(database=database)
-    rows, judged = list[Row](), list[Row]()  # all of them, and those that the objective judged
+    rows, judged = list[Row](), list[Row]()  # all rows, and those that the objective judged
     searches, known = request.searches(folder), Known(ground_truth)
-    made = request.made(ground_truth)  # what is wrong, as a damaged file, is told of that one
+    made = request.made(ground_truth)  # errors, as of a damaged file, name this file
     objective = request.judged_by(made)
-    remove_but(searches, known)  # those of an earlier request
+    remove_but(searches, known)  # searches of earlier requests
     for seed in seeds:
         first, found = search_beside(request, seed, machine, folder, ground_truth, on_result)
         judged += [_after(first, row) for row in found] if first else found
@@ -92,7 +92,7 @@ def tune(
         )  # fmt: skip
         measured = emulating.known_inference(known.inference).every()
         write_measured(folder / "inference.parquet", measured)
-    else:  # those of an earlier tuner
+    else:  # files of an earlier tuner
         for name in ("inference.yaml", "inference.parquet"):
             (folder / name).unlink(missing_ok=True)
     write_best(
@@ -112,9 +112,9 @@ def search_beside(
 ) -> tuple[list[Row], list[Row]]:
     """Search for a seed as one of several machines, until none has anything left to train.
 
-    All of them see the `folder` and that of the ground truth. Returns what all have found: in the
-    tuner's first search, if it has one, and in its search. `tune` writes the files. Raises as that
-    does, and UserError where machines would not see each other's locks.
+    All machines share the `folder` and that of the ground truth. Returns the rows of all: of the
+    tuner's first search, if it has one, and of its search. `tune` writes the files. Raises as
+    `tune`, and UserError where machines would not see each other's locks.
     """
     if machine.count > 1 and machine.database is None:
         check_shared(folder)
@@ -136,7 +136,7 @@ def search_beside(
 
 
 def _on_device(request: Request, searches: Path) -> Request:
-    """Return the request with what this host is like, where it emulates a device."""
+    """Return the request with this host's measurements, where it emulates a device."""
     if request.device is None:
         return request
     cpus = sorted(os.sched_getaffinity(0))
@@ -157,12 +157,12 @@ def _searched(
     here: Path,
     began_s: float,
 ) -> list[Row]:
-    """Search in the folder `here`, `began_s` after the first search, and return what came of it."""
+    """Search in the folder `here`, `began_s` after the first search, and return the rows."""
     cpus = sorted(os.sched_getaffinity(0))
     companion: SideTask = NoSideTask()
     with ExitStack() as stack:
         its = inference_cpus(len(cpus), request.tuning) if made.inference is not None else 0
-        # A trial that has more of them would have to wait until nothing is measured.
+        # A trial with more cores would wait until nothing is measured.
         tuning = within_cores(tuning, Kind.SYSTEM, max(1, len(cpus) - its))
         tuning = within_gpus(tuning, len(request.gpus))
         if made.inference is not None:
@@ -190,7 +190,7 @@ def _searched(
             shared = stack.enter_context(closing(PostgresJournal(machine.database, name_in(here))))
         place = shared or here / "journal"
         study = Study(place, _STUDY, space, made.searched, made.algorithm, seed)
-        with study.lock():  # of which other machines may have asked
+        with study.lock():  # other machines may use it
             if not study.trials():
                 _remove_trials(here)
         Search(
@@ -207,19 +207,19 @@ def _searched(
 
 
 def found_in(here: Path) -> list[Row]:
-    """Return what is there of a search in the folder `here`, whose journal is a file of it."""
+    """Return the present rows of a search in the folder `here`, with a journal file."""
     place = here / "journal"
     return rows_of(SearchJournal(place, _STUDY), here) if place.exists() else []
 
 
 def _remove_trials(here: Path) -> None:
-    """Remove what an earlier journal's trials have left: by another they are other trials."""
+    """Remove files of an earlier journal's trials; a new journal reuses their numbers."""
     for path in here.glob(OLD_ROWS):
         path.unlink()
     for path in (here / "trials").glob("clock*.json"):
         path.unlink(missing_ok=True)
     for path in (here / "trials").glob("trial_*"):
-        if path.is_dir():  # locks stay, as another machine may be opening them
+        if path.is_dir():  # locks stay: another machine may be opening them
             remove_tree(path)
 
 
@@ -245,6 +245,6 @@ def _server(
 
 
 def _after(first: list[Row], row: Row) -> Row:
-    """Return a row of a second search with what the first one has found in its configuration."""
+    """Return a row of a second search, with the first one's result in its configuration."""
     complete = json.loads(best_of(first)["configuration"]) | json.loads(row["configuration"])
     return {**row, "configuration": json.dumps(complete, sort_keys=True)}

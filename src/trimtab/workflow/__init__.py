@@ -1,1 +1,1 @@
-"""What our Snakefile needs of Python: what jobs are given, what they read, and why they run."""
+"""Python functions of the Snakefile: jobs' configurations, the files they read, why they run."""

@@ -1,4 +1,4 @@
-"""The configuration of a job: a file that it is given, and what its results depend on of it."""
+"""The configuration file of a job, and the part of it that results depend on."""
 
 import hashlib
 import json
@@ -15,15 +15,15 @@ _FOLDER = Path(".snakemake/configuration")
 class Configured(str):
     """The path of a job's configuration, as a parameter of Snakemake's.
 
-    Snakemake records a parameter by its representation, and runs a job again when that is another
-    one. It is what results depend on of the configuration, so that no other key reruns anything,
-    and so that a clone, which has the records alone, can tell what has changed.
+    Snakemake records a parameter's representation, and reruns a job when it changes. Here it holds
+    the part of the configuration that results depend on, so other keys rerun nothing. A clone with
+    only these records can tell which keys have changed.
     """
 
     _results_depend_on: str
 
     def __new__(cls, path: Path, results_depend_on: str) -> "Configured":
-        """Return `path` with the JSON of what results depend on."""
+        """Return `path` with the JSON that results depend on."""
         self = super().__new__(cls, path)
         self._results_depend_on = results_depend_on
         return self
@@ -33,7 +33,7 @@ class Configured(str):
 
 
 def configured(stage: Any) -> Configured:
-    """Write the configuration of a stage into a file of its own; return that as a parameter."""
+    """Write the configuration of a stage to a file; return it as a parameter."""
     results_depend_on = dump(stage, results_only=True)
     path = _write(type(stage).__name__, results_depend_on, dump(stage))
     return Configured(path, results_depend_on)

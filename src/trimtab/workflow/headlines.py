@@ -1,4 +1,4 @@
-"""The few figures and charts of an experiment that are worth a look at every change."""
+"""The headline figures and charts of an experiment, to compare after each change."""
 
 import shutil
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 from trimtab.files import new_folder_beside, read_json, replace_folder, write_json
 
-# Of each target, workload, search, and policy on a trace; what an experiment lacks is left out.
+# By target, workload, search, and policy on a trace; missing ones are left out.
 _TARGET = ("before_mb", "after_mb", "file_size_reduction_pct", "functions_reduction_pct")
 _WORKLOAD = ("wall_s", "wall_reduction_pct", "peak_memory_reduction_pct", "energy_reduction_pct")
 _SEARCH = ("accuracy_pct", "tuning_s", "tuning_kj")

@@ -1,9 +1,9 @@
-"""The files of a workload's environment that its runs read, and which of them are others now.
+"""The files of a workload's environment that its runs read, and changes of them.
 
-Snakemake cannot be told of the thousands of files of an environment, nor know before the first
-profile which of them count. So a profile leaves the digests of what its runs read in
-`read_files.json`, and has for an input a small file that is written whenever the workflow starts:
-which of these are others by now. It says `{}` until a package is upgraded or a file is edited.
+Snakemake cannot track the thousands of files of an environment, and before the first profile the
+relevant ones are unknown. So a profile writes the digests of the files that its runs read to
+`read_files.json`. Its input is a small file, written at each start of the workflow, that lists the
+changed ones. It holds `{}` until a package is upgraded or a file is edited.
 """
 
 import os
@@ -22,16 +22,16 @@ CHANGED = Path(".snakemake/environments")
 _KNOWN = CHANGED / "known" / "digests.json"
 _RECORD = "read_files.json"
 _READ = {"read", "map", "map_execute", "execute"}
-_HOLD_PATHS = ("pyvenv.cfg", ".pth")  # of their machine
+_HOLD_PATHS = ("pyvenv.cfg", ".pth")  # paths of their machine
 Digests = dict[str, str | None]
 
 
 def remember_read_files(workload: Workload, results: Path, changed: Path | None) -> None:
-    """Write to `results` the digests of the files that its `usage.json` says were read.
+    """Write to `results` the digests of the files that were read according to its `usage.json`.
 
-    These are files of the workload's environment, and sources in Python below the folder of the
-    project. What the program wrote itself is left out; compiled Python counts as its source. From
-    then on the file `changed` says that nothing has changed.
+    These are files of the workload's environment, and Python sources below the project's folder.
+    Files that the program wrote are left out; compiled Python counts as its source. Afterwards, the
+    file `changed` lists no change.
     """
     roots = [Path(), *_environments(workload)]
     names = {
@@ -47,10 +47,9 @@ def remember_read_files(workload: Workload, results: Path, changed: Path | None)
 
 @cache
 def changed_files(results: str, cell: str) -> str:
-    """Return a file, named after the `cell`, that tells which files of a profile are others now.
+    """Return a file, named after the `cell`, that lists the changed files of a profile.
 
-    `results` is the folder of the profile, if there is one. Of a file that is gone the digest is
-    null.
+    `results` is the folder of the profile, if there is one. A missing file has the digest null.
     """
     try:
         before: Digests = read_json(Path(results, _RECORD))["files"]
@@ -66,7 +65,7 @@ def changed_files(results: str, cell: str) -> str:
 
 
 def _environments(workload: Workload) -> list[Path]:
-    """The folders of a workload's environment, where it has one that is no image."""
+    """The folders of a workload's environment, unless that is an image."""
     if workload.target.is_root:
         return []
     if workload.target.location is not None:
@@ -79,12 +78,12 @@ def _source(name: str) -> str:
         return name
     try:
         return source_from_cache(name)
-    except ValueError:  # a module that has no source here
+    except ValueError:  # a module without a source here
         return name
 
 
 def _counted(name: str, root: Path) -> str | None:
-    """The file `name` as its path from here, if it counts as one below `root`."""
+    """The relative path of the file `name`, if it counts and lies below `root`."""
     inner = os.path.relpath(name, root.resolve())
     if inner.startswith("..") or name.endswith(_HOLD_PATHS):
         return None
@@ -94,7 +93,7 @@ def _counted(name: str, root: Path) -> str | None:
 
 
 def _digests(names: Iterable[str]) -> Digests:
-    """Return the digest of each file, which is read where its size, time or inode are others."""
+    """Return the digest of each file, read only where its size, time or inode changed."""
     known: dict[str, list[Any]] = _read(_KNOWN, {})
     found: dict[str, list[Any] | None] = {name: _identity(name) for name in names}
     unread = [

@@ -1,4 +1,4 @@
-"""Why jobs run again, in words: which key or which file has changed, from what to what."""
+"""Explains why jobs run again: the changed keys with old and new values, and changed files."""
 
 import json
 import logging
@@ -14,9 +14,9 @@ _NOTHING = object()
 
 
 def explain_reasons(workflow: Any, sources: set[str]) -> None:
-    """Have Snakemake name the keys and files for which jobs run again, and list no source files.
+    """Make Snakemake name the keys and files for which jobs run again, without source files.
 
-    `sources` are the paths, as Snakemake has them, that are told by their number alone.
+    Of `sources`, paths as in Snakemake, only the number is shown.
     """
     from snakemake.logging import logger
 
@@ -24,7 +24,7 @@ def explain_reasons(workflow: Any, sources: set[str]) -> None:
 
 
 def changes_of(before: Iterable[str], now: Iterable[str]) -> str:
-    """Return which keys have other values now, of configurations as JSON; what is none as it is."""
+    """Return the changed keys of configurations in JSON; other texts are compared whole."""
     old, new = _values_of(before), _values_of(now)
     pairs = {key: (old.get(key, _NOTHING), new.get(key, _NOTHING)) for key in {**old, **new}}
     found = _listed(
@@ -46,7 +46,7 @@ def _values_of(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def _leaves(value: Any, key: str) -> Iterator[tuple[str, Any]]:
-    """Return every value that holds no other, by its full key; of named parts by their names."""
+    """Yield every leaf value, by its full key; named parts by their names."""
     inner: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, dict):
         inner = value.items()
@@ -75,7 +75,7 @@ def _listed(items: Iterable[str]) -> str:
 
 
 def _shortened(part: str) -> str:
-    """A part of a reason without most of its files, where it lists many."""
+    """Shorten a part of a reason that lists many files."""
     what, colon, names = part.partition(": ")
     listed = names.split(", ")
     if not what.startswith("Input files") or len(listed) <= _SHOWN:
@@ -84,7 +84,7 @@ def _shortened(part: str) -> str:
 
 
 class _Told(logging.Filter):
-    """Tells of each job that runs what of its inputs are sources, and which were added or left."""
+    """Rewrites Snakemake's records of jobs: explains reasons, and only counts source files."""
 
     def __init__(self, workflow: Any, sources: set[str]) -> None:
         super().__init__()
@@ -104,8 +104,7 @@ class _Told(logging.Filter):
         return True
 
     def _edited(self, told: Any) -> str:
-        """The reason with the keys that were changed, in place of the configurations; and with the
-        files of an environment, in place of the file that lists them."""
+        """The reason with changed keys instead of configurations, and changed files by name."""
         reason = str(told.reason)
         for job in self._jobs(told):
             if change := self._workflow.dag.reason(job).params_changed:
@@ -126,7 +125,7 @@ class _Told(logging.Filter):
         yield from (f"{path} is gone" for path in sorted(before - now))
 
     def _jobs(self, told: Any) -> list[Any]:
-        """The job that is told of."""
+        """The job in question."""
         dag = self._workflow.dag
         return [
             job

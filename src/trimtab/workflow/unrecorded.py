@@ -1,8 +1,8 @@
-"""Results that no `dvc.lock` records yet: they are kept until one does.
+"""Keeps results until a `dvc.lock` records them.
 
-`dvc exp run` begins by making the workspace what the lock says, and deletes what it does not know.
-So what a Snakemake run leaves in a checkout with DVC, however it ends, gets second names (hard
-links: no space), and DVC's stage begins by giving back what has gone.
+`dvc exp run` begins by resetting the workspace to the lock, and deletes unknown files. So, in a
+checkout with DVC, the results of a Snakemake run get hard links, however it ends. DVC's stage
+begins by restoring deleted ones.
 """
 
 import os
@@ -17,21 +17,21 @@ from trimtab.files import new_folder_beside, remove_tree, replace_folder
 
 _KEPT = Path(".snakemake/unrecorded")
 _RESULTS, _METADATA = Path("results"), Path(".snakemake/metadata")
-# As in .dvcignore: DVC neither records nor deletes these.
+# As in .dvcignore: DVC neither records nor deletes them.
 _NOT_RECORDED = {"env", "failure", "runs", "verification", "searches"}
 _IN_ORDER = b"."
 
 
 def keep_unrecorded() -> None:
-    """Keep the results as they are now; does nothing where there is no DVC."""
+    """Keep the present results; does nothing without DVC."""
     if not _has_dvc():
         return
     new = new_folder_beside(_KEPT)
     try:
         for path in _files():
             (new / path).parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileNotFoundError):  # of a run that was killed jobs may be ending still
-                if path.is_relative_to(_METADATA):  # Snakemake writes into its own files
+            with suppress(FileNotFoundError):  # jobs of a killed run may still be ending
+                if path.is_relative_to(_METADATA):  # Snakemake modifies its own files in place
                     shutil.copy2(path, new / path)
                 else:
                     os.link(path, new / path)
@@ -42,13 +42,13 @@ def keep_unrecorded() -> None:
 
 
 def keep_when_killed() -> Callable[[], None]:
-    """Have the results kept also where this process is killed; until what is returned is called.
+    """Keep the results also if this process is killed, until the returned function is called.
 
-    A process waits for that, which ends when this one does.
+    A second process waits for the end of this one.
     """
     if not _has_dvc():
         return lambda: None
-    watched, alive = os.pipe()  # the end that is written to is closed with this process
+    watched, alive = os.pipe()  # the write end is closed with this process
     program = f"from {__name__} import _keep_after; _keep_after({watched})"
     process = subprocess.Popen(
         [sys.executable, "-c", program], pass_fds=[watched], start_new_session=True,
@@ -71,7 +71,7 @@ def _keep_after(watched: int) -> None:
 
 
 def put_back() -> None:
-    """Give back every kept file that is not in its place any more."""
+    """Restore every kept file that is missing or replaced."""
     for kept in sorted(path for path in _KEPT.rglob("*") if path.is_file()):
         place = kept.relative_to(_KEPT)
         if not place.exists() or not place.samefile(kept):
@@ -81,7 +81,7 @@ def put_back() -> None:
 
 
 def forget() -> None:
-    """Keep nothing: what there is has been recorded."""
+    """Drop all kept files: the results are recorded."""
     remove_tree(_KEPT)
 
 

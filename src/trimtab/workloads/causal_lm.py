@@ -10,7 +10,7 @@ from trimtab.workloads.common import command, llama, torch_device
 
 
 def padded(tokens: list[list[int]]) -> tuple[Any, Any]:
-    """Return int64 tokens [prompts, longest], padded in front, and the mask of what is real."""
+    """Return int64 tokens [prompts, longest], padded in front, and the mask of real tokens."""
     longest = max(map(len, tokens))
     batch = torch.tensor([[llama.PADDING] * (longest - len(row)) + row for row in tokens])
     return batch, (batch != llama.PADDING).long()
@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Continue the prompts by `new_tokens` tokens each; return the metrics with their numbers."""
     device = torch_device.prepare(arguments.device, arguments.seed)
     config = transformers.LlamaConfig(**llama.configuration(arguments.width, arguments.layers))
-    # Drawn in float32 on the CPU: the same weights for a seed on every device.
+    # Drawn in float32 on the CPU, so a seed gives equal weights on every device.
     model = transformers.LlamaForCausalLM(config).eval()
     precision = torch.bfloat16 if device.type == "cuda" else torch.float32
     model.to(device, precision)
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     model.generate(tokens, max_new_tokens=1, **options)
     command.mark_first_iteration()
     generated = model.generate(tokens, max_new_tokens=arguments.new_tokens, **options)
-    expected = tokens.masked_fill(mask == 0, -100)  # which the loss leaves out
+    expected = tokens.masked_fill(mask == 0, -100)  # ignored by the loss
     with torch.inference_mode():
         loss = model(tokens, attention_mask=mask, labels=expected).loss.item()
     return {

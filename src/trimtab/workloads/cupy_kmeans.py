@@ -1,4 +1,4 @@
-"""k-means (Lloyd's algorithm) on digits with CuPy: a kernel of its own, cuBLAS and CuPy's."""
+"""k-means (Lloyd's algorithm) on digits with CuPy: an own kernel, cuBLAS and CuPy's kernels."""
 
 import argparse
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from trimtab.workloads.common import command
 from trimtab.workloads.data import InputError, digits
 
-# Compiled when the program runs, by NVRTC. The sum's order is fixed: equal runs, equal bits.
+# Compiled at run time, by NVRTC. The sum's order is fixed, so runs are bit-identical.
 NEAREST = r"""
 extern "C" __global__ void nearest(
     const float *samples, const float *centres, int count, int clusters, int features,
@@ -86,7 +86,7 @@ def cluster(cupy: Any, host: Any, arguments: argparse.Namespace) -> tuple[list[f
 
 
 def purity(clusters: Any, labels: Any) -> float:
-    """Return the share of samples whose label is the most frequent one of their cluster."""
+    """Return the share of samples with the most frequent label of their cluster."""
     most = [np.bincount(labels[clusters == each]).max() for each in np.unique(clusters)]
     return float(sum(most) / len(labels))
 

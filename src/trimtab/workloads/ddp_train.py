@@ -1,7 +1,7 @@
-"""MobileNetV2 trained by several processes, one a GPU, with DistributedDataParallel.
+"""MobileNetV2 trained by several processes, one per GPU, with DistributedDataParallel.
 
-Started by torchrun it is one process of its group, and by itself the only one. Gradients are
-averaged by NCCL on GPUs and by Gloo on CPUs.
+Under torchrun it is one process of a group, else the only one. NCCL averages gradients on GPUs,
+Gloo on CPUs.
 """
 
 import argparse
@@ -24,7 +24,7 @@ _LEARNING_RATE = 1e-3
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Train on this process's share of the images and return the metrics.
 
-    Those of the test are this process's own: its running statistics of batch normalisation are.
+    Test metrics are this process's own, as are its batch normalisation statistics.
     """
     device = torch_device.prepare(arguments.device, arguments.seed)
     if device.type == "cuda":
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def join(backend: str) -> None:
-    """Join the group that torchrun describes in the environment, or make one of this process."""
+    """Join torchrun's group from the environment, or make one of this process."""
     if "RANK" in os.environ:
         distributed.init_process_group(backend)
     else:

@@ -25,7 +25,7 @@ def initial(seed: int) -> dict[str, Any]:
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Train the network and classify the test images; return the metrics."""
     if arguments.device == "cpu":
-        os.environ["JAX_PLATFORMS"] = "cpu"  # else a GPU that is there would be used
+        os.environ["JAX_PLATFORMS"] = "cpu"  # else JAX would use an available GPU
     import jax  # type: ignore[import-not-found]
 
     try:
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def train(images: Samples, arguments: argparse.Namespace) -> tuple[list[float], float]:
-    """Train by SGD with momentum; return each epoch's mean loss, and the accuracy of the test."""
+    """Train by SGD with momentum; return each epoch's mean loss, and the test accuracy."""
     import jax
     import jax.numpy as jnp  # type: ignore[import-not-found]
 

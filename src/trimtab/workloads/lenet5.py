@@ -9,15 +9,15 @@ from torch import nn
 from trimtab.workloads.common import classification, network_file, program
 from trimtab.workloads.data import mnist
 
-_SAVED_IMAGES = 64  # of the test data, with a network
+_SAVED_IMAGES = 64  # test images saved with a network
 
 
 def build(dropout: float = 0.0) -> Any:
     """Return LeNet5: [batch, 1, 28, 28] to logits [batch, 10], 61,706 parameters.
 
-    As in section II.B of the paper, with every map of C3 connected to all of S2, average
-    pooling without coefficients, and a linear last layer in place of radial basis functions.
-    `dropout` is the share of values that are dropped before it while it is trained.
+    As in section II.B of the paper, with every map of C3 connected to all of S2, average pooling
+    without coefficients, and a linear last layer in place of radial basis functions. `dropout` is
+    the share of values dropped before that layer in training.
     """
     return nn.Sequential(
         nn.Conv2d(1, 6, kernel_size=5, padding=2),
@@ -31,13 +31,13 @@ def build(dropout: float = 0.0) -> Any:
         nn.Tanh(),
         nn.Linear(120, 84),
         nn.Tanh(),
-        nn.Dropout(dropout),  # also where it is 0: weights have the same names with any
+        nn.Dropout(dropout),  # even for 0, so weights keep their names
         nn.Linear(84, 10),
     )
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """Train or classify, as `classification.run`, and save the network where that was asked for."""
+    """Train or classify, as `classification.run`, and save the network if requested."""
     model = build(options.dropout)
     metrics = classification.run(options, lambda _: model, mnist.load)
     if options.save_network is not None:

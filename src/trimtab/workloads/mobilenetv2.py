@@ -13,7 +13,7 @@ class MobileNetV2(nn.Module):  # type: ignore[misc]
     """MobileNetV2 of width 1.0 for 10 classes, 2,236,682 parameters.
 
     The output stride of 8, by dilation, keeps 4 x 4 positions of a 32 x 32 image in the last
-    layers; the 32 of ImageNet would leave one. Nothing is fetched: the weights are random.
+    layers; ImageNet's stride of 32 would leave one. Weights are random; nothing is fetched.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Sentences of two languages embedded and compared by sentence-transformers.
 
-The model is made from its configuration, with weights initialised from the seed, and the
-tokenizer from the sentences themselves: nothing is fetched.
+The model comes from its configuration, with weights initialised from the seed, and the tokenizer
+from the sentences; nothing is fetched.
 """
 
 import argparse
@@ -21,8 +21,8 @@ _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 def vocabulary(texts: Iterable[str]) -> list[str]:
     """Return a WordPiece vocabulary: special tokens, characters, and words seen more than once.
 
-    A character stands for itself at a word's beginning, and after `##` inside; so every word of
-    `texts` has its pieces. The order depends on the texts alone.
+    Each character is a token at a word's beginning, and after `##` inside, so every word of `texts`
+    has pieces. The order depends only on the texts.
     """
     words = Counter(re.findall(r"\w+|[^\w\s]", " ".join(texts)))
     characters = sorted({character for word in words for character in word})
@@ -32,7 +32,7 @@ def vocabulary(texts: Iterable[str]) -> list[str]:
 
 
 def write_model(folder: Path, tokens: list[str], width: int, layers: int) -> None:
-    """Write BERT and its tokenizer to `folder`, as Hugging Face Transformers reads them."""
+    """Write BERT and its tokenizer to `folder`, in Hugging Face Transformers' format."""
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     file = folder / "vocab.txt"

@@ -19,7 +19,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     if kind == "CPU":
         tensorflow.config.set_visible_devices([], "GPU")
     else:
-        # As much as is used, not all there is: else no measurement of memory says anything.
+        # Allocate memory on demand, not all of it, so memory can be measured.
         tensorflow.config.experimental.set_memory_growth(devices[0], True)
     tensorflow.keras.utils.set_random_seed(arguments.seed)
     tensorflow.config.experimental.enable_op_determinism()
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def marks(callbacks: Any) -> Any:
-    """Return the callback that says where the program is."""
+    """Return the callback that prints the program's marks."""
 
     def batch_ended(batch: int, logs: dict[str, float]) -> None:
         if not said:

@@ -6,7 +6,7 @@ from typing import Any
 from trimtab.workloads.common import command
 from trimtab.workloads.data import digits
 
-_ENLARGED = 28  # 8 x 28 = 224 pixels, the side that most of timm's models take
+_ENLARGED = 28  # 8 x 28 = 224 pixels, the side for most of timm's models
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:

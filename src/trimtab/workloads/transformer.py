@@ -24,13 +24,13 @@ Batch = tuple[Any, Any]
 def run(options: Namespace) -> dict[str, Any]:
     """Train the Transformer, or translate the first batch of the test pairs with it.
 
-    Of the training pairs a sixth is held out for validation, drawn by the seed. Returns the
-    metrics: the mean cross-entropy a token of every epoch of training; of the validation and the
-    test pairs, cross-entropy and accuracy a token, each token given those before it; and for
+    A sixth of the training pairs, drawn by the seed, is held out for validation. Returns the
+    metrics: the mean cross-entropy per token of every training epoch; cross-entropy and accuracy
+    per token of the validation and the test pairs, each token given those before it; and for
     inference the greedy translations.
     """
     pairs = translation.load(options.data)
-    # From all training pairs whatever --train-samples says, so that saved weights fit.
+    # From all training pairs, regardless of --train-samples, so saved weights fit.
     english = Vocabulary(source for source, _ in pairs.train)
     german = Vocabulary(target for _, target in pairs.train)
     test = encoded(pairs.test[: options.test_samples], english, german)
@@ -41,7 +41,7 @@ def run(options: Namespace) -> dict[str, Any]:
         "vocabulary": {"english": len(english), "german": len(german)},
         "weights": program.load_weights(model, options),
     }
-    # Weights are drawn on the CPU, so that a seed gives the same ones on every device.
+    # Weights are drawn on the CPU, so a seed gives equal ones on every device.
     model.to(options.device)
     if options.phase == "train":
         both = encoded(pairs.train[: options.train_samples], english, german)
@@ -74,9 +74,9 @@ def train(
 ) -> list[float]:
     """Train `model` as in section 5 of the paper; return the mean cross-entropy of each epoch.
 
-    Adam with the learning rate of equation 3 (here with 400 steps of warm-up, as the data are
-    few) and label smoothing of 0.1. As a trial of a tuner it goes on from its checkpoint, and
-    reports each epoch with its results on the `splits`.
+    Adam with the learning rate of equation 3 (here with 400 steps of warm-up for little data) and
+    label smoothing of 0.1. As a trial of a tuner, it resumes from its checkpoint and reports each
+    epoch with its results on the `splits`.
     """
     order = torch.Generator().manual_seed(options.seed)
     optimiser = torch.optim.Adam(model.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
@@ -114,7 +114,7 @@ def learning_rate(step: int, width: int) -> float:
 
 
 def evaluate_all(model: Any, splits: dict[str, list[Batch]], batch_size: int) -> dict[str, float]:
-    """Return the metrics over each split by its name."""
+    """Return the metrics over each split, by name."""
     metrics = dict[str, float]()
     for name, pairs in splits.items():
         loss, accuracy = evaluate(model, pairs, batch_size)
@@ -123,7 +123,7 @@ def evaluate_all(model: Any, splits: dict[str, list[Batch]], batch_size: int) ->
 
 
 def evaluate(model: Any, pairs: list[Batch], batch_size: int) -> tuple[float, float]:
-    """Return cross-entropy and accuracy a token, each token given those before it."""
+    """Return cross-entropy and accuracy per token, each given the tokens before it."""
     total, correct, tokens = 0.0, 0, 0
     device = model.positions.device
     model.eval()
@@ -152,7 +152,7 @@ def encoded(pairs: list[Pair], english: Vocabulary, german: Vocabulary) -> list[
 
 
 def _loss(logits: Any, expected: Any, smoothing: float) -> tuple[Any, int]:
-    """Return the summed cross-entropy over the tokens that are no padding, and their number."""
+    """Return the summed cross-entropy over tokens without padding, and their number."""
     loss = nn.functional.cross_entropy(
         logits.flatten(0, 1),
         expected.flatten(),

@@ -1,6 +1,6 @@
 """Greedy decoding of a model of Llama's architecture with vLLM.
 
-The model is a folder with nothing but its configuration; vLLM fills in weights from the seed.
+The model is a folder with only its configuration; vLLM draws weights from the seed.
 """
 
 import argparse

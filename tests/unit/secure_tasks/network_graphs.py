@@ -101,12 +101,11 @@ def detector(
 ) -> TaskGraph:
     """Return the graph of `images`, one after the other, each of `bands` x `band_rows` rows.
 
-    They are square, and their sides multiples of 8. A band waits for that before it in the layer
-    above and for the two beside that; all layers but the last two halve the sides. At the end the
-    `boxes` of the cells of each band are collected, and those that overlap suppressed. Between
-    layers all images have the same memory. `width` channels come out of the first layer. `flop_s`
-    is the time of one operation, of which boxes have one a number (modelled). Rocha's thesis,
-    section 8.4.
+    Images are square, with sides that are multiples of 8. A band waits for the same band of the
+    previous layer and its two neighbours. All layers except the last two halve the sides. At the
+    end, the `boxes` of the cells of each band are collected, and overlapping ones suppressed.
+    Between layers all images share memory. The first layer has `width` output channels. `flop_s` is
+    the time of one operation; boxes take one per number (modelled). Rocha's thesis, section 8.4.
     """
     graph = GraphBuilder()
     layers = _layers(bands * band_rows, band_rows, width, 5 * boxes + classes)
@@ -143,7 +142,7 @@ def detector(
 
 
 def _layers(side: int, rows: int, width: int, channels: int) -> list[ConvolutionLayer]:
-    """Return the layers, as they are for one band."""
+    """Return the layers for one band."""
     return [
         ConvolutionLayer(3, width, 3, 1, rows, side, pooled=True),
         ConvolutionLayer(width, 2 * width, 3, 1, rows // 2, side // 2, pooled=True),

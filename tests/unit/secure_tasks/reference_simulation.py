@@ -1,7 +1,7 @@
-"""The same simulation in plain Python, one event after the other, to check the compiled one by.
+"""The same simulation in plain Python, to check the compiled one.
 
-Ready tasks are lists that are searched from end to end; nothing is kept up to date that can be
-computed anew. Made for graphs of some hundred tasks.
+Lists of ready tasks are searched completely, and derived values are always recomputed. For graphs
+of some hundred tasks.
 """
 
 import math
@@ -144,7 +144,7 @@ class ReferenceSimulation:
         return float(longest_s + self.cost_s[task])
 
     def _left_over_places_s(self, target: int, secure: bool) -> float:
-        """Return a class's seconds that have not started, over the places that can run them."""
+        """Return a class's seconds of unstarted tasks, divided by its places."""
         members = [
             task
             for task in range(len(self.graph))

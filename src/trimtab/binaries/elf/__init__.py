@@ -1,1 +1,1 @@
-"""The ELF format of libraries and executables, read."""
+"""Read the ELF format of libraries and executables."""

@@ -1,4 +1,4 @@
-"""What a library tells its dynamic linker: names, flags and build-id.
+"""A library's information for the dynamic linker: names, flags and build-id.
 
 Formats: gABI chapter 5 (dynamic section, notes); the build-id is an NT_GNU_BUILD_ID note.
 """
@@ -17,7 +17,7 @@ _DT_NEEDED, _DT_STRTAB, _DT_STRSZ, _DT_SONAME, _DT_TEXTREL = 1, 5, 10, 14, 22
 _DT_FLAGS, _DT_FLAGS_1 = 30, 0x6FFFFFFB
 _DF_TEXTREL, _DF_1_PIE = 0x4, 0x08000000
 _NT_GNU_BUILD_ID = 3
-# Bounds that no real file comes near, so that a hostile one costs neither time nor memory.
+# Limits far above any real file, so that a hostile file costs neither time nor memory.
 _LONGEST_NAME = 4096
 _MOST_ENTRIES = 65_536
 _MOST_NOTES = 1_024
@@ -36,7 +36,7 @@ class Dynamic:
 def read_string(path: Path, data: NDArray[np.uint8], start: int, limit: int) -> str:
     """Return the NUL-terminated string at offset `start` that ends before offset `limit`.
 
-    Raises ElfError when it lies outside or does not end within 4,096 bytes.
+    Raises ElfError if it lies outside or does not end within 4,096 bytes.
     """
     limit = min(limit, data.size, start + _LONGEST_NAME)
     text = bytes(data[start:limit]) if start < limit else b""
@@ -47,9 +47,9 @@ def read_string(path: Path, data: NDArray[np.uint8], start: int, limit: int) -> 
 
 
 def read_dynamic(path: Path, data: NDArray[np.uint8], segments: list[ProgramHeader]) -> Dynamic:
-    """Return the contents of PT_DYNAMIC; empty when there is none.
+    """Return the contents of PT_DYNAMIC; empty if there is none.
 
-    Raises ElfError when its string table is missing or outside the file.
+    Raises ElfError if its string table is missing or outside the file.
     """
     segment = next((s for s in segments if s.type == PT_DYNAMIC), None)
     if segment is None:
@@ -84,7 +84,7 @@ def read_dynamic(path: Path, data: NDArray[np.uint8], segments: list[ProgramHead
 
 
 def read_build_id(data: NDArray[np.uint8], segments: list[ProgramHeader]) -> str | None:
-    """Return the GNU build-id in hexadecimal, or None; later notes than 1,024 are not read."""
+    """Return the GNU build-id in hexadecimal, or None; only the first 1,024 notes are read."""
     left_notes = _MOST_NOTES
     for segment in (s for s in segments if s.type == PT_NOTE):
         position, step = segment.offset, 8 if segment.alignment == 8 else 4

@@ -1,4 +1,4 @@
-"""The dynamic section's entries, and the bytes that they point to, by virtual address.
+"""The dynamic section's entries, and the bytes at their virtual addresses.
 
 Format: System V gABI, chapter 5, with GNU's tags.
 """
@@ -29,7 +29,7 @@ ENTRY = struct.Struct("<qQ")
 class DynamicSection:
     """The entries of a library's PT_DYNAMIC up to DT_NULL, as (tag, value).
 
-    `read` collects the file ranges [start, end) that it was asked for, with their names.
+    `ranges` collects the file ranges [start, end) of all calls of `read`, with their names.
     """
 
     elf: Elf
@@ -38,7 +38,7 @@ class DynamicSection:
 
     @property
     def values(self) -> dict[int, int]:
-        """The value of each tag: as in glibc, that of its last entry."""
+        """The value of each tag: as in glibc, the last entry counts."""
         return dict(self.entries)
 
     @cached_property
@@ -56,7 +56,7 @@ class DynamicSection:
     def read(self, what: str, address: int, length: int) -> NDArray[np.uint8]:
         """Return the file's bytes that are loaded at a virtual address, as a view.
 
-        Raises ElfError, which calls them `what`, where one segment does not hold all of them.
+        Raises ElfError, with the name `what`, unless one segment holds all of them.
         """
         load = self.load_at(address)
         if load is None or address + length > load.address + load.file_bytes:
@@ -77,7 +77,7 @@ class DynamicSection:
 def read_dynamic_section(elf: Elf) -> DynamicSection:
     """Return the entries of `elf`'s dynamic section.
 
-    Raises ElfError where there is not exactly one, or it does not end with DT_NULL.
+    Raises ElfError unless there is exactly one, ended by DT_NULL.
     """
     segments = [segment for segment in elf.segments if segment.type == PT_DYNAMIC]
     if len(segments) != 1:
@@ -93,9 +93,9 @@ def read_dynamic_section(elf: Elf) -> DynamicSection:
 
 
 def check_code(section: DynamicSection, what: str, addresses: NDArray[np.uint64]) -> None:
-    """Raise ElfError unless all addresses (uint64) are of code, behind the file's header.
+    """Raise ElfError unless all addresses (uint64) are in code and outside the file header.
 
-    What the header becomes nobody promised: it may be executable where segments are few.
+    The header is rewritten; it may be executable in files with few segments.
     """
     loads = [load for load in section.elf.loads if load.flags & PF_X]
     start = np.array([load.address for load in loads] or [0], np.uint64)

@@ -1,9 +1,9 @@
-"""What a library promises the dynamic linker and unwinders, checked before and after rewriting.
+"""Format rules that the dynamic linker and unwinders rely on, checked before and after rewriting.
 
-glibc believes a library's tables: one that lies is loaded all the same, and what happens then
-depends on bytes that nobody promised anything about. Such a library is not rewritten. The promises
-are those of the System V gABI (chapters 4 and 5), its AMD64 supplement (4.4), the LSB (10.6, 10.7)
-and, for alignment, glibc's `elf/dl-load.c`.
+glibc trusts a library's tables: it also loads a library with wrong ones, whose behaviour then
+depends on unspecified bytes. Such a library is not rewritten. The rules are those of the System V
+gABI (chapters 4 and 5), its AMD64 supplement (4.4), the LSB (10.6, 10.7) and, for alignment,
+glibc's `elf/dl-load.c`.
 """
 
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ _SHT_RELA, _SHT_REL = 4, 9
 
 
 def format_violation(elf: Elf) -> str:
-    """Return which promise `elf` breaks, empty where it keeps them all."""
+    """Return the rule that `elf` violates, or ""."""
     try:
         check_format(elf)
     except ElfError as error:
@@ -57,13 +57,13 @@ def format_violation(elf: Elf) -> str:
 
 
 def check_format(elf: Elf, whole: bool = True) -> list[tuple[int, int, str]]:
-    """Raise ElfError where `elf` breaks a promise that the dynamic linker builds on.
+    """Raise ElfError if `elf` violates a rule that the dynamic linker relies on.
 
-    Returns the file ranges [start, end) that it and unwinders look up by their address, with names.
+    Returns the file ranges [start, end) that it and unwinders find by address, with names.
 
-    In a library that is not `whole` functions may lie where pages left, also those that loading
-    calls: where no run loaded it they come back when they are. So may their descriptions, where
-    none of them is started.
+    In a library that is not `whole` functions may lie on removed pages, even constructors: if no
+    run loaded the library, the fallback restores them on a call. So may their unwind descriptions,
+    if none of them is started.
     """
     _check_segments(elf)
     section = read_dynamic_section(elf)
@@ -79,7 +79,7 @@ def check_format(elf: Elf, whole: bool = True) -> list[tuple[int, int, str]]:
 
 
 def _check_segments(elf: Elf) -> None:
-    """Alignment as glibc asks for it, and one at most of each kind that it looks for."""
+    """Check the alignment that glibc requires, and that special segments occur at most once."""
     for load in elf.loads:
         if load.alignment % PAGE_BYTES or not load.alignment:
             raise ElfError(elf.path, f"has a segment at {load.address:#x} not aligned to pages")
@@ -87,7 +87,8 @@ def _check_segments(elf: Elf) -> None:
             raise ElfError(
                 elf.path, f"has a segment at {load.address:#x} unlike its offset in the file"
             )
-    # The library as a whole is placed by the largest: where pages left, the first one has to ask.
+    # The largest alignment places the whole library: in a compacted file the first segment needs
+    # it.
     first, largest = elf.loads[0], max(load.alignment for load in elf.loads)
     if (first.address - first.offset) % largest:
         raise ElfError(elf.path, f"is not aligned to {largest:#x} bytes, as one segment asks for")
@@ -98,7 +99,7 @@ def _check_segments(elf: Elf) -> None:
 
 
 def _check_placed_segments(elf: Elf, section: DynamicSection) -> None:
-    """Segments within loaded ones have their bytes at the offset that goes with the address."""
+    """Check that segments within loaded ones have the file offset of their address."""
     for segment in elf.segments:
         if segment.type == PT_GNU_RELRO:
             _check_protected(elf, segment)
@@ -106,7 +107,7 @@ def _check_placed_segments(elf: Elf, section: DynamicSection) -> None:
             what = f"a segment of type {segment.type:#x}"
             if segment.type == PT_PHDR:
                 _read_placed(section, segment, "program headers")
-                section.ranges.pop()  # these are what may be rewritten
+                section.ranges.pop()  # may be rewritten
                 continue
             _read_placed(section, segment, what)
         if segment.type == PT_TLS and (
@@ -122,7 +123,7 @@ def _read_placed(section: DynamicSection, segment: ProgramHeader, what: str) -> 
 
 
 def _check_protected(elf: Elf, segment: ProgramHeader) -> None:
-    """All pages that become read-only after relocation are mapped."""
+    """Check that all pages that become read-only after relocation are mapped."""
     at = segment.address // PAGE_BYTES * PAGE_BYTES
     end = (segment.address + segment.memory_bytes) // PAGE_BYTES * PAGE_BYTES
     for load in elf.loads:
@@ -133,7 +134,7 @@ def _check_protected(elf: Elf, segment: ProgramHeader) -> None:
 
 
 def _check_functions(section: DynamicSection, whole: bool) -> None:
-    """Constructors and destructors: arrays within segments, functions within code."""
+    """Check constructors and destructors: arrays in segments, functions in code."""
     values = section.values
     for tag in (dt.DT_INIT, dt.DT_FINI):
         if whole and tag in values:
@@ -145,7 +146,7 @@ def _check_functions(section: DynamicSection, whole: bool) -> None:
 
 
 def _check_unwind_table(elf: Elf, section: DynamicSection) -> None:
-    """The sorted table that unwinders search leads to descriptions within segments."""
+    """Check that unwinders' sorted table leads to descriptions in segments."""
     header = next((s for s in elf.segments if s.type == PT_GNU_EH_FRAME), None)
     if header is None or header.file_bytes < _EH_FRAME_HDR_BYTES:
         return
@@ -174,9 +175,9 @@ def _check_unwind_table(elf: Elf, section: DynamicSection) -> None:
 
 
 def _check_sections(elf: Elf, section: DynamicSection, whole: bool) -> None:
-    """Section headers, where there are any, say what segments and the dynamic section say.
+    """Check that section headers, if any, agree with segments and the dynamic section.
 
-    In a library that is not `whole` one of GPU code covers what segments share what is left of it.
+    In a library that is not `whole` a section of GPU code may span several segments.
     """
     tables = []
     in_file = [(load.offset, load.end) for load in elf.loads if load.file_bytes]
@@ -229,7 +230,7 @@ def _union(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _check_apart_from_headers(elf: Elf, ranges: list[tuple[int, int, str]]) -> None:
-    """What is read lies over no header: these are written anew."""
+    """Check that no table lies over a header: headers are rewritten."""
     table = elf.program_header_offset
     headers = ((0, HEADER.size), (table, table + len(elf.segments) * PROGRAM_HEADER.size))
     for low, high in headers:

@@ -1,7 +1,7 @@
-"""Where a library's functions are, from its unwind tables.
+"""The functions of a library, from its unwind tables.
 
 Every function that an exception may pass through has a frame description entry (FDE) in
-`.eh_frame`, also in stripped libraries, and `.eh_frame_hdr` lists them all in one sorted table.
+`.eh_frame`, even in stripped libraries. `.eh_frame_hdr` lists all of them in one sorted table.
 Formats: LSB core 5.0, chapter 10.6, and the DWARF 5 standard, section 6.4.
 """
 
@@ -25,10 +25,10 @@ _CIE_BYTES_READ = 32  # enough for every augmentation string and its data
 class Functions:
     """Functions of one library: virtual addresses and sizes, uint64, shape (n,), sorted.
 
-    No two overlap. `reason` says why there are none, and is empty otherwise. `dropped` counts the
-    entries left out because they overlap, lie outside executable segments or cannot be decoded: no
-    function holds their code, so that it is always kept. A function's cold part is one of its own,
-    which the hot part enters anywhere.
+    They do not overlap. `reason` says why there are none, "" otherwise. `dropped` counts entries
+    that overlap, lie outside executable segments or cannot be decoded: their code belongs to no
+    function and is always kept. A function's cold part is a separate function, which the hot part
+    may enter anywhere.
     """
 
     start: NDArray[np.uint64]
@@ -44,10 +44,10 @@ class Functions:
 class Descriptions:
     """Frame description entries (FDEs) that can be decoded: int64 arrays of shape (n,).
 
-    Row i is about row `row[i]` of the search table. `entry` and `cie` are file offsets of the FDE
-    and of what it has in common with others, `length` counts the bytes behind the FDE's first four.
-    `encoding` is how its CIE writes pointers to code, `exceptions` how those to exception tables;
-    each is -1 where that cannot be told. A FDE and the head of its CIE lie within the file.
+    Row i belongs to row `row[i]` of the search table. `entry` and `cie` are file offsets of the FDE
+    and of its common information entry, `length` the number of bytes after the FDE's first four.
+    `encoding` is the CIE's encoding of pointers to code, `exceptions` of pointers to exception
+    tables; -1 if unknown. An FDE and the head of its CIE lie in the file.
     """
 
     row: NDArray[np.int64]
@@ -61,7 +61,7 @@ class Descriptions:
 def read_functions(elf: Elf) -> Functions:
     """Return the functions that `.eh_frame_hdr` lists, with the sizes that their FDEs give.
 
-    A library without that table, or with a damaged one, has no functions and a `reason`.
+    Without that table, or with a damaged one, there are no functions, but a `reason`.
     """
     table, reason = read_search_table(elf)
     start, size = _decode(elf, descriptions_of(elf, table), table.shape[0])
@@ -97,7 +97,7 @@ def read_search_table(elf: Elf) -> tuple[NDArray[np.int64], str]:
 
 
 def descriptions_of(elf: Elf, table: NDArray[np.int64]) -> Descriptions:
-    """Return the FDEs that the rows of a search table lead to, but for those that are damaged."""
+    """Return the FDEs in the rows of a search table, without damaged ones."""
     entry = elf.offsets_of(table[:, 1])
     limit = elf.size_bytes - _CIE_BYTES_READ
     row = np.flatnonzero((entry >= 0) & (entry <= limit))
@@ -105,7 +105,7 @@ def descriptions_of(elf: Elf, table: NDArray[np.int64]) -> Descriptions:
     cie = entry[row] + 4 - cie_distance
     # Lengths of 0xfffffff0 and above announce the 64-bit format, which linkers never write here.
     sound = (length >= 12) & (length < 0xFFFFFFF0) & (entry[row] + 4 + length <= elf.size_bytes)
-    # The CIE begins before this entry, so that the file holds its head as well.
+    # The CIE precedes this entry, so the file holds its head too.
     sound &= (cie_distance > 4) & (cie >= 0)
     row, length, cie = row[sound], length[sound], cie[sound]
     encoding, exceptions = _encodings(elf, cie)
@@ -115,7 +115,7 @@ def descriptions_of(elf: Elf, table: NDArray[np.int64]) -> Descriptions:
 def _decode(
     elf: Elf, descriptions: Descriptions, rows: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return address and size of the function of each table row; size 0 where undecodable."""
+    """Return address and size of the function of each table row; size 0 if undecodable."""
     start, size = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
     for encoding in np.unique(descriptions.encoding).tolist():
         if not is_direct(encoding):
@@ -130,23 +130,23 @@ def _decode(
 
 
 def is_direct(encoding: int) -> bool:
-    """Whether a pointer of this encoding leads to its target by itself, and is of fixed width."""
+    """Whether pointers of this encoding are absolute or self-relative, with a fixed width."""
     return encoding & 0x0F in _POINTER_FORMATS and encoding & ~0x0F in (_PCREL, _ABSOLUTE)
 
 
 def pointer_bytes(encoding: int) -> int:
-    """Return how long a pointer of a direct encoding is."""
+    """Return the length of a pointer of a direct encoding."""
     return _POINTER_BYTES[encoding & 0x0F]
 
 
 def pointers_at(elf: Elf, offsets: NDArray[np.int64], encoding: int) -> NDArray[np.int64]:
-    """Return the addresses that pointers of a direct encoding at these file offsets hold."""
+    """Return the addresses in pointers of a direct encoding at these file offsets."""
     value = gathered(elf, offsets, _POINTER_FORMATS[encoding & 0x0F])
     return value + (elf.addresses_of(offsets) if encoding & _PCREL else 0)
 
 
 def gathered(elf: Elf, offsets: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
-    """Read one unaligned integer of dtype `kind` at each file offset, which the file holds."""
+    """Read one unaligned integer of dtype `kind` at each file offset, all inside the file."""
     dtype = np.dtype(kind)
     every = np.ndarray((elf.size_bytes - dtype.itemsize + 1,), dtype, elf.data, strides=(1,))
     values: NDArray[np.int64] = every[offsets].astype(np.int64)
@@ -154,7 +154,7 @@ def gathered(elf: Elf, offsets: NDArray[np.int64], kind: str) -> NDArray[np.int6
 
 
 def _executable(elf: Elf, start: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each function lies wholly within the bytes of one executable segment."""
+    """Whether each function lies in the file bytes of one executable segment."""
     rows = [(s.address, s.address + s.file_bytes, s.flags & PF_X) for s in elf.loads]
     loads = np.array(rows, np.int64)
     low, high, flag = loads[np.searchsorted(loads[:, 0], start, "right") - 1].T
@@ -163,9 +163,9 @@ def _executable(elf: Elf, start: NDArray[np.int64], size: NDArray[np.int64]) -> 
 
 
 def _encodings(elf: Elf, cie: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pointer encodings that each FDE's CIE gives, -1 where they cannot be told.
+    """Return the pointer encodings in each FDE's CIE, -1 if unknown.
 
-    Libraries have many CIEs and few kinds of them: each kind is parsed once.
+    Libraries have many CIEs but few kinds: each kind is parsed once.
     """
     places, which_place = np.unique(cie, return_inverse=True)
     heads = elf.data[places[:, None] + np.arange(_CIE_BYTES_READ)]
@@ -178,7 +178,7 @@ def _encodings(elf: Elf, cie: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDA
 
 
 def _encodings_of(cie: bytes) -> tuple[int, int]:
-    """Return the encodings of pointers to code and to exception tables that a CIE names, or -1.
+    """Return a CIE's encodings of pointers to code and to exception tables, or -1.
 
     The bytes are those after its id.
     """
@@ -211,7 +211,7 @@ def _encodings_of(cie: bytes) -> tuple[int, int]:
 
 
 def _alone(start: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return indices, by ascending address, of the functions that share no byte with another."""
+    """Return indices, by ascending address, of the functions that overlap no other."""
     order = np.argsort(start, kind="stable")
     low, high = start[order], (start + size)[order]
     joins_previous = np.zeros(low.shape, bool)

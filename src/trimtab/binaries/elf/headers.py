@@ -1,6 +1,6 @@
-"""What ELF64 headers are made of: constants, layouts, and a row of either header table.
+"""ELF64 headers: constants, layouts, and a row of either header table.
 
-Names and numbers are those of the System V gABI (Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr).
+Names and numbers are from the System V gABI (Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr).
 """
 
 import struct
@@ -14,7 +14,7 @@ PT_TLS, PT_GNU_EH_FRAME, PT_GNU_RELRO = 7, 0x6474E550, 0x6474E552
 PF_X, PF_W, PF_R = 1, 2, 4
 SHT_NULL, SHT_SYMTAB, SHT_STRTAB, SHT_NOBITS, SHT_DYNSYM = 0, 2, 3, 8, 11
 SHF_ALLOC, SHF_EXECINSTR = 2, 4
-GPU_SECTIONS = {".nv_fatbin", "__nv_relfatbin"}  # where NVIDIA's tools look for GPU code
+GPU_SECTIONS = {".nv_fatbin", "__nv_relfatbin"}  # where NVIDIA's tools search for GPU code
 
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")
@@ -23,7 +23,7 @@ SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 
 @dataclass(frozen=True)
 class ProgramHeader:
-    """One segment: where its bytes are in the file and in memory (bytes, Elf64_Phdr)."""
+    """A segment: its range in the file and in memory (bytes, Elf64_Phdr)."""
 
     type: int
     flags: int
@@ -55,7 +55,7 @@ class ProgramHeader:
 
 @dataclass(frozen=True)
 class ElfSection:
-    """One section as its header tells it (bytes, Elf64_Shdr)."""
+    """A section by its header (bytes, Elf64_Shdr)."""
 
     name: str
     name_offset: int

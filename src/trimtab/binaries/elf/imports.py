@@ -1,4 +1,4 @@
-"""What functions of a library take from other libraries, by the names of the symbols."""
+"""The imports of a library's functions, by the names of symbols."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,17 +9,17 @@ from trimtab.binaries.elf.stubs import stub_slots
 from trimtab.binaries.elf.tables import RELOCATION, SYMBOL, symbol_name, table_rows
 from trimtab.binaries.errors import ElfError
 
-_MOST_NAME_REUSE = 16  # times that symbols may name the same bytes; linkers share endings
-_ABSOLUTE = 1  # R_X86_64_64: a pointer in a table, whoever reads it
+_MOST_NAME_REUSE = 16  # times that symbols may name the same bytes; linkers share suffixes
+_ABSOLUTE = 1  # R_X86_64_64: a pointer in a table, for any reader
 
 
 def imported_names(elf: Elf, functions: Functions, chosen: NDArray[np.bool_]) -> frozenset[str]:
     """Return the imported functions and variables that `chosen` functions (bool, (n,)) refer to.
 
-    Code is not decoded: wherever four bytes, taken as a displacement, lead to a linkage stub or to
-    a slot that a relocation fills with an imported symbol, that counts. Pointers to imported
-    symbols in data count for any function. What is misread can only add names. Code of the large
-    model (`-mcmodel=large`), which has no displacements of four bytes, is not understood.
+    Code is not decoded: any four bytes count as a displacement if they lead to a linkage stub, or
+    to a slot that a relocation fills with an imported symbol. Pointers to imported symbols in data
+    count for any function. Misread bytes can only add names. Code of the large model
+    (`-mcmodel=large`), which has no displacements of four bytes, is not supported.
     """
     symbols = table_rows(elf, ".dynsym", SYMBOL)
     tables = [table_rows(elf, name, RELOCATION) for name in (".rela.plt", ".rela.dyn")]
@@ -40,7 +40,7 @@ def imported_names(elf: Elf, functions: Functions, chosen: NDArray[np.bool_]) ->
 
 
 def _names(elf: Elf, offsets: NDArray[np.uint32]) -> frozenset[str]:
-    """Return the names at these offsets; what is read of their table is bounded by its size."""
+    """Return the names at these offsets; the bytes read are bounded by the table's size."""
     strings = elf.section(".dynstr")
     left_bytes = _MOST_NAME_REUSE * (strings.size if strings else 0)
     names = set()
@@ -56,7 +56,7 @@ def _names(elf: Elf, offsets: NDArray[np.uint32]) -> frozenset[str]:
 def _referred(
     elf: Elf, functions: Functions, chosen: NDArray[np.bool_], places: NDArray[np.int64]
 ) -> set[int]:
-    """Return which addresses of `places` (rising) a displacement in a function leads to."""
+    """Return which addresses of `places` (ascending) a displacement in a function leads to."""
     referred: set[int] = set()
     if not places.size:
         return referred

@@ -1,7 +1,7 @@
-"""What any ELF program or library asks of its loader: of either word size and byte order.
+"""The loader's view of any ELF program or library, for each word size and byte order.
 
-The reader of what is debloated is `reader`, which is stricter and of x86-64 alone.
-Formats: gABI chapters 4 and 5; what Go's linker adds, cmd/link/internal/ld/elf.go of its source.
+`reader` is stricter, supports only x86-64, and reads the files that are debloated. Formats: gABI
+chapters 4 and 5; Go's additions, cmd/link/internal/ld/elf.go of its source.
 """
 
 import os
@@ -14,11 +14,11 @@ from typing import BinaryIO, Literal
 from trimtab.binaries.elf.headers import PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_NOTE
 
 _NEEDED, _STRTAB, _RPATH, _RUNPATH = 1, 5, 15, 29
-_FILTERS = (0x7FFFFFFD, 0x7FFFFFFF)  # DT_AUXILIARY, DT_FILTER: loaded like needed ones
-# Bounds that no real file comes near.
+_FILTERS = (0x7FFFFFFD, 0x7FFFFFFF)  # DT_AUXILIARY, DT_FILTER: loaded like needed libraries
+# Limits far above any real file.
 _LONGEST_NAME, _MOST_DYNAMIC_BYTES, _MOST_NAMES = 4096, 1 << 20, 1024
 _MOST_NOTE_BYTES, _MOST_TABLE_BYTES = 1 << 16, 1 << 24
-_NO_SEGMENTS_HERE = 0xFFFF  # PN_XNUM: their number is elsewhere
+_NO_SEGMENTS_HERE = 0xFFFF  # PN_XNUM: the number is elsewhere
 _LINKER_OF_GLIBC = "ld-linux"
 _ORDERS: dict[str, Literal["little", "big"]] = {"<": "little", ">": "big"}
 _NOTE_OF_GO, _SECTION_OF_GO = b"Go\0\0", b".go.buildinfo\0"
@@ -28,8 +28,8 @@ _NOTE_OF_GO, _SECTION_OF_GO = b"Go\0\0", b".go.buildinfo\0"
 class Loading:
     """The interpreter (PT_INTERP), and the names and paths of the dynamic section, in its order.
 
-    `machine` is e_machine with the word size in bits: libraries of another are none for it. `of_go`
-    are programs that Go's linker made: they make most system calls themselves.
+    `machine` is e_machine with the word size in bits: only libraries with the same one fit.
+    `of_go`: Go's linker made the program, which makes most system calls itself.
     """
 
     machine: tuple[int, int]
@@ -41,12 +41,12 @@ class Loading:
 
     @property
     def by_glibc(self) -> bool:
-        """Whether glibc's dynamic linker is asked for."""
+        """Whether the interpreter is glibc's dynamic linker."""
         return PurePosixPath(self.interpreter or "").name.startswith(_LINKER_OF_GLIBC)
 
 
 def read_loading(file: BinaryIO) -> Loading | None:
-    """Return what the ELF file says, None for what no loader would take."""
+    """Return the contents of the ELF file, or None if no loader would accept it."""
     try:
         return _read(file)
     except struct.error:  # cut off, or damaged
@@ -101,7 +101,7 @@ def _read(file: BinaryIO) -> Loading | None:
     named: dict[int, list[str]] = {}
     wanted = (_NEEDED, _RPATH, _RUNPATH, *_FILTERS)
     for tag, value in [entry for entry in entries if entry[0] in wanted][:_MOST_NAMES]:
-        # A name may stand before the strings, as what `rewriting.companion` adds does.
+        # A name may precede the string table, as `rewriting.dt_auxiliary` adds one.
         offset = _offset_of((strings + value) % (1 << of[1]), loads)
         if not offset:
             raise struct.error("a name that is not loaded")
@@ -112,12 +112,12 @@ def _read(file: BinaryIO) -> Loading | None:
 
 
 def _offset_of(address: int, loads: Sequence[tuple[int, int, int]]) -> int:
-    """Return where an address lies in the file, by segments of (offset, address, bytes), or 0."""
+    """Return an address's file offset, by segments of (offset, address, bytes), or 0."""
     return next((at + address - low for at, low, size in loads if 0 <= address - low < size), 0)
 
 
 def _has_note_of_go(file: BinaryIO, offset: int, length: int, order: str) -> bool:
-    """Whether a note is Go's build ID, of the name `Go`; damaged notes are none."""
+    """Whether a note is Go's build ID, with the name `Go`; damaged notes are ignored."""
     try:
         notes, at = _exactly(file, offset, length), 0
         while at < length:
@@ -134,7 +134,7 @@ def _has_note_of_go(file: BinaryIO, offset: int, length: int, order: str) -> boo
 def _has_section_of_go(
     file: BinaryIO, order: str, wide: bool, table: int, row_bytes: int, rows: int, names: int
 ) -> bool:
-    """Whether a section has the name of Go's build information, as without a build ID."""
+    """Whether a section has Go's build information, for programs without a build ID."""
     row = struct.Struct(order + ("IIQQQQIIQQ" if wide else "IIIIIIIIII"))
     if row_bytes != row.size or names >= rows:
         return False

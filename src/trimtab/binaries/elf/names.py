@@ -16,13 +16,13 @@ _LONGEST_NAME = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class FunctionNames:
-    """Function symbols of a library; the table is read when the first name is asked for."""
+    """The function symbols of a library; the table is read at the first access."""
 
     elf: Elf
 
     @cached_property
     def _table(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], int]:
-        """Sorted addresses, the file offsets of their names, and where the names end."""
+        """Sorted addresses, the file offsets of their names, and the end of the names."""
         for kind in (SHT_SYMTAB, SHT_DYNSYM):
             table = next((s for s in self.elf.sections if s.type == kind), None)
             if table is None or table.link >= len(self.elf.sections):
@@ -44,7 +44,7 @@ class FunctionNames:
     def offsets_of(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the file offsets of the names at these virtual addresses, 0 without a name.
 
-        They lie within the file; a name is ended by a zero byte.
+        They lie in the file; a zero byte ends a name.
         """
         starts, names, limit = self._table
         if not starts.size:
@@ -64,7 +64,7 @@ class FunctionNames:
     def before(self, address: int) -> tuple[str, int] | None:
         """Return the (mangled) name of the last function that starts before a virtual address.
 
-        The second is how many bytes before. None where no function with a name does.
+        The second value is the distance in bytes. None if no named function does.
         """
         addresses, _, _ = self._table
         for place in range(int(np.searchsorted(addresses, np.uint64(address))) - 1, -1, -1):

@@ -7,10 +7,10 @@ _WORD_BYTES, _BITS_A_WORD = 8, 63
 
 
 def packed_slots(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the addresses that packed relocations name, uint64: `words` as they are in the file.
+    """Return the addresses in packed relocations, uint64; `words` are as in the file.
 
-    An even word is an address; an odd one has a bit each for the 63 words after the last address.
-    Words before the first address name nothing. Addresses wrap at 64 bits.
+    An even word is an address; an odd word has a bit for each of the 63 words after the last
+    address. Words before the first address are ignored. Addresses wrap at 64 bits.
     """
     is_address = (words & np.uint64(1)) == 0
     place = np.arange(words.size)

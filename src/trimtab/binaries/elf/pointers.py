@@ -1,7 +1,7 @@
 """The pointers that the dynamic linker writes into a library's data.
 
-Relocations are those of the System V psABI, AMD64 supplement, 4.4; packed ones (`.relr.dyn`) those
-of the gABI's chapter on relocation.
+Formats: System V psABI, AMD64 supplement, 4.4; for packed relocations (`.relr.dyn`), the gABI's
+chapter on relocation.
 """
 
 from dataclasses import dataclass
@@ -21,30 +21,30 @@ _WORD_BYTES = 8
 
 @dataclass(frozen=True, eq=False)
 class Pointers:
-    """Addresses of pointers, rising, and of what they point to; both int64, shape (n,).
+    """Addresses of pointers, ascending, and their targets; both int64, shape (n,).
 
-    A pointer to the first byte of another library's symbol has the target `IMPORTED`, one to any
-    other byte of it is left out.
+    A pointer to the first byte of another library's symbol has the target `IMPORTED`; pointers to
+    other bytes of it are left out.
     """
 
     slot: NDArray[np.int64]
     target: NDArray[np.int64]
 
     def index_of(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the index of the pointer at each address, -1 where there is none."""
+        """Return the index of the pointer at each address, or -1."""
         if not self.slot.size:
             return np.full(slots.shape, -1, np.int64)
         index = np.searchsorted(self.slot, slots).clip(max=self.slot.size - 1)
         return np.where(self.slot[index] == slots, index, -1)
 
     def behind(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what the pointers at those of the addresses that hold one point to."""
+        """Return the targets of the pointers at these addresses, for addresses with a pointer."""
         index = self.index_of(slots)
         return self.target[index[index >= 0]]
 
 
 def read_pointers(elf: Elf) -> Pointers:
-    """Return the pointers in `elf` that relocations fill, each address once."""
+    """Return the pointers in `elf` that relocations write, each address once."""
     symbols = table_rows(elf, ".dynsym", SYMBOL)
     tables = [table_rows(elf, name, RELOCATION) for name in (".rela.plt", ".rela.dyn")]
     rows = np.concatenate(tables)
@@ -67,7 +67,7 @@ def read_pointers(elf: Elf) -> Pointers:
 
 
 def _packed(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the slots that packed relative relocations name, and what stands in them."""
+    """Return the slots of packed relative relocations, and their contents."""
     section = elf.section(".relr.dyn")
     words = elf.data[section.offset : section.end] if section else elf.data[:0]
     slots = packed_slots(words[: words.size // _WORD_BYTES * _WORD_BYTES].view("<u8"))

@@ -1,7 +1,7 @@
 """A strict reader of ELF64 little-endian x86-64 libraries and executables.
 
-The format is that of the System V gABI and its AMD64 supplement. The file is mapped, never read
-whole, and every count and offset is checked against its size before it is used.
+The format is in the System V gABI and its AMD64 supplement. The file is mapped, never read whole;
+every count and offset is checked against its size before use.
 """
 
 import os
@@ -67,7 +67,7 @@ class Elf:
 
     @property
     def loads(self) -> list[ProgramHeader]:
-        """The PT_LOAD segments, by ascending address, but for those that map nothing."""
+        """The PT_LOAD segments, by ascending address, without empty ones."""
         return [s for s in self.segments if s.type == PT_LOAD and s.memory_bytes]
 
     @property
@@ -82,16 +82,16 @@ class Elf:
         return next((section for section in self.sections if section.name == name), None)
 
     def read(self, offset: int, length: int) -> NDArray[np.uint8]:
-        """Return a copy of up to `length` bytes, so that a scan leaves no pages mapped."""
+        """Return a copy of up to `length` bytes, so that a scan maps no pages."""
         return np.fromfile(
             self.path, np.uint8, max(min(length, self.size_bytes - offset), 0), offset=offset
         )
 
     @contextmanager
     def staying_whole(self) -> Iterator[None]:
-        """Raise UnreadableError where the file has become shorter by the end of the block.
+        """Raise UnreadableError if the file has become shorter by the end of the block.
 
-        What was past its end was read as zeros, or SIGBUS (native/truncation).
+        Bytes past its end were read as zeros, or raised SIGBUS (native/truncation).
         """
         try:
             yield
@@ -106,14 +106,14 @@ class Elf:
             raise UnreadableError(self.path, "was made shorter while it was read; try again")
 
     def offsets_of(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the file offsets of virtual addresses, -1 where no segment holds the byte."""
+        """Return the file offsets of virtual addresses, -1 if no segment holds the byte."""
         loads = np.array([(s.address, s.file_bytes, s.offset) for s in self.loads], np.int64)
         start, length, offset = loads[np.searchsorted(loads[:, 0], addresses, "right") - 1].T
         inside = (addresses >= start) & (addresses - start < length)
         return np.where(inside, addresses - start + offset, -1)
 
     def addresses_of(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the virtual addresses of file offsets, -1 where no segment holds the byte."""
+        """Return the virtual addresses of file offsets, -1 if no segment holds the byte."""
         rows = sorted((s.offset, s.file_bytes, s.address) for s in self.loads if s.file_bytes)
         loads = np.array(rows or [(0, 0, 0)], np.int64)
         start, length, address = loads[np.searchsorted(loads[:, 0], offsets, "right") - 1].T
@@ -122,10 +122,10 @@ class Elf:
 
 
 def read_elf(path: Path) -> Elf:
-    """Map the file at `path` and return what its headers say.
+    """Map the file at `path` and parse its headers.
 
-    Raises ElfError for whatever is not a well-formed ELF64 little-endian x86-64 shared library or
-    executable, with the path and what was expected.
+    Raises ElfError, with the path and the expectation, unless it is a well-formed ELF64
+    little-endian x86-64 shared library or executable.
     """
     data = _map(path)
     size = data.size
@@ -189,10 +189,10 @@ def read_elf(path: Path) -> Elf:
 
 
 def read_loaded(path: Path) -> tuple[Elf, str]:
-    """Return what `read_elf` does, or the bytes alone of a file that it refuses, and why it does.
+    """Return `read_elf`'s result; for a refused file, its bytes alone and the reason.
 
-    The dynamic linker reads less than we do: to it a library with damaged section headers is as
-    good as any. Raises UnreadableError.
+    The dynamic linker checks less: it also loads a library with damaged section headers. Raises
+    UnreadableError.
     """
     try:
         return read_elf(path), ""
@@ -210,7 +210,7 @@ def read_loaded(path: Path) -> tuple[Elf, str]:
 
 def _map(path: Path) -> NDArray[np.uint8]:
     try:
-        # Not blocking: a FIFO would wait for its writer.
+        # Non-blocking: a FIFO would wait for its writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
             status = os.fstat(file.fileno())

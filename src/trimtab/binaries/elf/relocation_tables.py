@@ -1,4 +1,4 @@
-"""Whether relocations write where they may, and name what there is.
+"""Check the targets and symbols of relocations.
 
 Formats: System V psABI, AMD64 supplement, 4.4; packed ones, the gABI's chapter on relocation.
 """
@@ -30,7 +30,7 @@ _RELOCATION_BYTES, _WORD_BYTES = 24, 8
 def check_relocations(section: DynamicSection, symbols: NDArray[np.void], whole: bool) -> None:
     """Raise ElfError unless relocations write into writable segments and name `symbols`.
 
-    In a library that is not `whole` functions may lie where pages left.
+    In a library that is not `whole` functions may lie on removed pages.
     """
     elf, values = section.elf, section.values
     if dt.DT_REL in values or values.get(dt.DT_PLTREL, dt.DT_RELA) != dt.DT_RELA:
@@ -77,14 +77,14 @@ def _check_named(
     symbols: NDArray[np.void],
     whole: bool,
 ) -> None:
-    """Relocations name symbols that are there, and that some library defines."""
+    """Check that relocations name existing symbols, which some library defines."""
     path, name, kinds = section.elf.path, rows["symbol"], rows["type"]
     if int(name.max()) >= max(symbols.size, 1):
         raise ElfError(path, f"has {what} for symbols that it does not have")
-    # glibc takes neither from another library: it takes their value, which is zero.
+    # glibc takes their values, zero, from this library and not from another.
     own = (symbols["info"] >> 4 == _LOCAL) | (symbols["other"] & _VISIBILITY != 0)
     nothing = own & (symbols["section"] == 0)
-    # Without a symbol other kinds have an address of this library, or a number of it.
+    # Other kinds need no symbol: their value is an address or a number of this library.
     nobodys = (name == 0) & np.isin(kinds, _OF_SYMBOLS)
     if nothing.size:
         nothing[0] = False

@@ -1,8 +1,8 @@
-"""Linkage stubs: through which pointer a call through a library's PLT goes.
+"""Linkage stubs: the pointers behind the calls through a library's PLT.
 
-Libraries whose functions are visible call their own through stubs, so that another library may
-take their place. A stub jumps through a slot that a relocation fills with a symbol's address
-(System V psABI, AMD64 supplement, 5.2).
+Libraries also call their own visible functions through stubs, so that another library may replace
+them. A stub jumps through a slot, into which a relocation writes a symbol's address (System V
+psABI, AMD64 supplement, 5.2).
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ _ADDRESS_LIMIT = 1 << 47  # the end of user space
 def stub_slots(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the addresses of all linkage stubs and of the slots that they jump through.
 
-    Raises ElfError where their sections are larger together than the file.
+    Raises ElfError if their sections are together larger than the file.
     """
     stubs = [np.empty(0, np.int64)]
     slots = [np.empty(0, np.int64)]
@@ -35,7 +35,7 @@ def stub_slots(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             raise ElfError(elf.path, "has sections of linkage stubs that overlap")
         if section.address >= _ADDRESS_LIMIT:
             continue
-        # What no stub is as long as is damaged.
+        # Other sizes are damaged.
         size = section.entsize if 0 < section.entsize <= code.size else _USUAL_STUB_BYTES
         at = np.flatnonzero(
             (code[:-5] == _JUMP_THROUGH_SLOT[0]) & (code[1:-4] == _JUMP_THROUGH_SLOT[1])

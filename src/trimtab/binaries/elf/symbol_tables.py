@@ -1,7 +1,7 @@
-"""Whether the tables through which the dynamic linker finds symbols fit each other.
+"""Check that the tables with which the dynamic linker finds symbols are consistent.
 
-These are the symbols, their names, both kinds of hash table and the versions (gABI chapter 5;
-LSB core 5.0, 10.7; the GNU hash table has no other description than glibc's `elf/dl-lookup.c`).
+These are the symbols, their names, both kinds of hash table and the versions (gABI chapter 5; LSB
+core 5.0, 10.7; only glibc's `elf/dl-lookup.c` describes the GNU hash table).
 """
 
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ _NEED_BYTES, _DEFINITION_BYTES = 16, 20
 def check_symbols(section: DynamicSection, whole: bool) -> NDArray[np.void]:
     """Return the dynamic symbols, rows of SYMBOL.
 
-    In a library that is not `whole` functions may lie where pages left.
-    Raises ElfError where a table lies outside the segments or leads out of another one.
+    In a library that is not `whole` functions may lie on removed pages. Raises ElfError for a table
+    outside the segments, or with indexes out of another table.
     """
     path, values = section.elf.path, section.values
     if dt.DT_STRTAB not in values or dt.DT_SYMTAB not in values:
@@ -53,14 +53,14 @@ def check_symbols(section: DynamicSection, whole: bool) -> NDArray[np.void]:
 
 
 def _check_code(section: DynamicSection, rows: NDArray[np.void]) -> None:
-    """Functions lie in executable segments, behind the headers."""
+    """Check that functions lie in executable segments, after the headers."""
     kind, index = rows["info"] & 0xF, rows["section"]
     own = ((kind == _FUNC) | (kind == _GNU_IFUNC)) & (index > 0) & (index < _FIRST_RESERVED)
     check_code(section, "a function", rows["value"][own])
 
 
 def _count(section: DynamicSection) -> int | None:
-    """Return how many symbols the hash tables know, which have to agree; None where none does."""
+    """Return the number of symbols in the hash tables, which must agree; None without one."""
     values = section.values
     if dt.DT_HASH not in values and dt.DT_GNU_HASH not in values:
         raise ElfError(section.elf.path, "has no hash table of its symbols")
@@ -76,7 +76,7 @@ def _count(section: DynamicSection) -> int | None:
 
 
 def _listed(section: DynamicSection) -> int:
-    """Return how many symbols there are where none is exported, as a section says."""
+    """Return the number of symbols by the section, for a library without exports."""
     address = section.values[dt.DT_SYMTAB]
     header = next((s for s in section.elf.sections if s.type == SHT_DYNSYM), None)
     if header is not None and header.address == address:
@@ -107,7 +107,7 @@ def _gnu_hashed(section: DynamicSection, address: int) -> int | None:
         return None
     if int(used.min()) < first:
         raise ElfError(path, "has a GNU hash table that leads to symbols without a hash")
-    # The last chain ends at the first odd hash behind the highest beginning of a chain.
+    # The last chain ends at the first odd hash after the highest start of a chain.
     begin, chain = int(used.max()) - first, address + filter_bytes + buckets_bytes
     left = section.rest_of_segment("GNU hash table", chain)
     hashes = left[: left.size // 4 * 4].view("<u4")

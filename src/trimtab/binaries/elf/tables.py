@@ -14,7 +14,7 @@ _LONGEST_NAME = 1 << 16
 
 
 def table_rows(elf: Elf, name: str, layout: np.dtype[np.void]) -> NDArray[np.void]:
-    """Return the rows of the section `name`, none where it is missing."""
+    """Return the rows of the section `name`, none if it is missing."""
     section = elf.section(name)
     if section is None:
         return np.empty(0, layout)

@@ -1,1 +1,1 @@
-"""Code for GPUs inside libraries, read."""
+"""Read GPU code in libraries."""

@@ -1,4 +1,4 @@
-"""GPU architectures, and which code a GPU can load."""
+"""GPU architectures, and the code that each GPU can load."""
 
 import re
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Architecture:
 def parse_architecture(text: str) -> Architecture:
     """Return the architecture written as `sm_90a`, `compute_90a`, `90a` or `9.0a`.
 
-    Raises UserError when `text` is none of these.
+    Raises UserError for any other `text`.
     """
     match = _TEXT.fullmatch(text.strip())
     if match is None:
@@ -53,7 +53,7 @@ def can_load(code: Architecture, gpu: int) -> bool:
 def ptx_fits(code: Architecture, gpu: int) -> bool:
     """Whether the driver can compile PTX for `code` on a GPU of compute capability `gpu`.
 
-    PTX ISA, directive `.target`: any later GPU; an 'a' variant this one capability, an 'f'
+    PTX ISA, directive `.target`: any later GPU; an 'a' variant fits this one capability, an 'f'
     variant the later ones of its family.
     """
     if code.variant:
@@ -62,9 +62,9 @@ def ptx_fits(code: Architecture, gpu: int) -> bool:
 
 
 def preference(code: Architecture) -> int:
-    """Return a rank: of the cubins in a region that a GPU can load, it takes one of the highest.
+    """Return a rank: a GPU takes a cubin of the highest rank that it can load from a region.
 
-    Variants of one number rank alike. Driver 580 takes sm_90a before sm_90 on an H200, but no
+    Variants of one number have the same rank. Driver 580 prefers sm_90a to sm_90 on an H200, but no
     document says so.
     """
     return _today(code.number)

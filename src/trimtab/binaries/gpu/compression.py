@@ -1,7 +1,7 @@
 """The two compressions of GPU code: LZ4 blocks, and zstd frames (RFC 8878).
 
-What a payload decompresses to is bounded by its own bytes before anything is allocated, so that a
-damaged or hostile size field costs nothing; and what all payloads of a file do, by the file's size.
+The decompressed size of a payload is bounded by its own bytes before any allocation, so a damaged
+or hostile size field costs nothing. The file's size bounds the sum of all payloads.
 """
 
 import threading
@@ -20,34 +20,34 @@ MOST_EXPANSION = 32
 _LZ4_MOST_RATIO = 255  # one byte of a match length stands for at most 255 bytes
 ZSTD_BLOCK_BYTES = 128 << 10  # Block_Maximum_Size, RFC 8878 section 3.1.1.2.4
 _ZSTD_HEADER_BYTES = 18
-_LEAST_BLOCK_WORK_BYTES = 64  # an empty block takes 3 bytes, and as long to read as many
+_LEAST_BLOCK_WORK_BYTES = 64  # an empty block has 3 bytes, and takes as long to read
 _FEW_BLOCKS_BYTES = 4096 * _LEAST_BLOCK_WORK_BYTES  # the largest program is 2,048 full blocks
 _RLE, _COMPRESSED = 1, 2
 _HAS_CHECKSUM, _CHECKSUM_BYTES = 1 << 2, 4
-# A frame of one segment has a window as large as its content, which is bounded already.
+# A single-segment frame has a window as large as its content, which is already bounded.
 _ANY_WINDOW: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 28}
 
 
 class CompressionError(ValueError):
-    """Compressed bytes are damaged; the message says what is wrong and not where."""
+    """Compressed bytes are damaged; the message says how, without the place."""
 
 
 class TooLargeError(CompressionError):
-    """A payload would bring what is decompressed of its file above the limit."""
+    """A payload would exceed the limit for decompressed bytes of its file."""
 
 
 class TooMuchWorkError(Exception):
-    """A search read the same bytes over and over, as only a hostile file makes it do."""
+    """A search read the same bytes again and again, which only happens in a hostile file."""
 
 
 @dataclass(slots=True)
 class WorkLimit:
-    """How many bytes a search may still walk over; what it finds it walks over once."""
+    """The number of bytes that a search may still read; its finds are read once."""
 
     left_bytes: int
 
     def spend(self, walked_bytes: int) -> None:
-        """Count bytes that were walked over. Raises TooMuchWorkError past the limit."""
+        """Count bytes that were read. Raises TooMuchWorkError past the limit."""
         self.left_bytes -= walked_bytes
         if self.left_bytes < 0:
             raise TooMuchWorkError
@@ -55,10 +55,10 @@ class WorkLimit:
 
 @dataclass(slots=True)
 class Expansion:
-    """How many bytes the compressed parts of one file may still become, in all threads together.
+    """The number of bytes that may still be decompressed from one file, in all threads together.
 
-    The limit is `MOST_EXPANSION` times the file's size, and one largest program more, so that a
-    damaged one cannot take what the others need.
+    The limit is `MOST_EXPANSION` times the file's size plus one largest program, so that a damaged
+    program leaves enough for the others.
     """
 
     left_bytes: int
@@ -66,11 +66,11 @@ class Expansion:
 
     @classmethod
     def of(cls, file_bytes: int) -> Self:
-        """Return what a file of this size may become."""
+        """Return the limit for a file of this size."""
         return cls(MOST_EXPANSION * file_bytes + MOST_UNCOMPRESSED_BYTES)
 
     def take(self, uncompressed_bytes: int) -> None:
-        """Count bytes that are about to be decompressed. Raises TooLargeError past the limit."""
+        """Count bytes before their decompression. Raises TooLargeError past the limit."""
         with self._lock:
             if uncompressed_bytes > min(self.left_bytes, MOST_UNCOMPRESSED_BYTES):
                 raise TooLargeError(
@@ -84,8 +84,8 @@ class Expansion:
 class ZstdFrame:
     """One frame within a buffer, by offset: its first block's end, its own end, and its content.
 
-    `most_bytes` bounds the content by the block headers; `content_bytes` is what the header
-    declares, or None.
+    `most_bytes` bounds the content by the block headers; `content_bytes` is the header's size, or
+    None.
     """
 
     first_block_end: int
@@ -95,13 +95,13 @@ class ZstdFrame:
 
 
 def walk_zstd(data: memoryview, start: int, work: WorkLimit) -> ZstdFrame:
-    """Follow the block headers of the frame at `start`, decompressing nothing.
+    """Follow the block headers of the frame at `start` without decompression.
 
-    Raises CompressionError where these bytes are no whole frame.
+    Raises CompressionError unless the bytes are a complete frame.
     """
     limit = len(data)
     head = bytes(data[start : min(start + _ZSTD_HEADER_BYTES, limit)])
-    if not head.startswith(ZSTD_MAGIC):  # a skippable frame has another one
+    if not head.startswith(ZSTD_MAGIC):  # a skippable frame has another magic number
         raise CompressionError("is no zstd frame")
     try:
         declared = zstd.get_frame_info(head)
@@ -132,7 +132,7 @@ def walk_zstd(data: memoryview, start: int, work: WorkLimit) -> ZstdFrame:
 
 
 def zstd_header_bytes(frame: bytes) -> int:
-    """Return the length of a frame's header, by its descriptor (RFC 8878, section 3.1.1.1)."""
+    """Return the length of a frame's header, from its descriptor (RFC 8878, section 3.1.1.1)."""
     descriptor = frame[len(ZSTD_MAGIC)]
     size_flag, single_segment = descriptor >> 6, descriptor >> 5 & 1
     content_size_bytes = 1 << size_flag if size_flag else single_segment
@@ -151,7 +151,7 @@ def zstd_beginning(data: memoryview, start: int, frame: ZstdFrame) -> bytes:
 def decompress_zstd(stored: bytes, declared_bytes: int, expansion: Expansion) -> bytes:
     """Return the content of one zstd frame, which must be `declared_bytes` long.
 
-    Raises CompressionError where it is damaged, of another length or more than `expansion` has.
+    Raises CompressionError if it is damaged, has another length, or exceeds `expansion`.
     """
     try:
         frame = walk_zstd(memoryview(stored), 0, WorkLimit(len(stored) + _FEW_BLOCKS_BYTES))
@@ -169,7 +169,7 @@ def decompress_zstd(stored: bytes, declared_bytes: int, expansion: Expansion) ->
 def decompress_lz4(stored: bytes, declared_bytes: int, expansion: Expansion) -> bytes:
     """Return the content of one LZ4 block, which must be `declared_bytes` long.
 
-    Raises CompressionError where it is damaged, of another length or more than `expansion` has.
+    Raises CompressionError if it is damaged, has another length, or exceeds `expansion`.
     """
     _check_bound(declared_bytes, len(stored) * _LZ4_MOST_RATIO, expansion)
     try:

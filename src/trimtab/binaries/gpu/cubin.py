@@ -1,7 +1,7 @@
-"""A reader of cubins: the ELF files that hold one GPU architecture's machine code.
+"""A reader of cubins: ELF files with the machine code of one GPU architecture.
 
-NVIDIA documents neither the machine type's own flags nor its symbol kinds in full; those used
-here were measured with ptxas of CUDA 12.9 (ABI version 7) and 13.5 (ABI version 8).
+NVIDIA documents neither the machine type's own flags nor its symbol kinds in full; the ones here
+were determined with ptxas of CUDA 12.9 (ABI version 7) and 13.5 (ABI version 8).
 """
 
 import struct
@@ -17,12 +17,12 @@ CUBIN_HEADER_BYTES = 64
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _EM_CUDA = 190
 _ACCELERATED_FLAG = {7: 0x800, 8: 0x8}  # of e_flags, by ABI version
-_FIRST_ACCELERATED = 90  # cuBLAS has the flag on hand-written code for older GPUs too
+_FIRST_ACCELERATED = 90  # cuBLAS also sets the flag on hand-written code for older GPUs
 _ACCELERATED_ATTRIBUTE = 9  # of .nv.compat, where ptxas 13 no longer sets the flag
-_VALUE_WITH_SIZE = 4  # an attribute's format; each other one takes 4 bytes
+_VALUE_WITH_SIZE = 4  # an attribute's format; all others have 4 bytes
 _MOST_NAME_REUSE = 16  # times that symbols may point into the same string table
 _MOST_ROWS = 1 << 18  # of sections or symbols; 8,752 and 7,208 are the most in CUDA's libraries
-_MOST_OVERLAP = 8  # times its size that a cubin's sections may add up to; 1.95 is the most
+_MOST_OVERLAP = 8  # limit of the sum of a cubin's sections over its size; 1.95 is the most
 _SYMTAB = 2
 # NOBITS, and NVIDIA's kinds of it: global, local, shared and reserved shared memory.
 _NOT_STORED = (8, 0x70000007, 0x70000009, 0x7000000A, 0x70000015)
@@ -47,12 +47,12 @@ SECTION = np.dtype(
 
 
 class CubinError(ValueError):
-    """Bytes are no well-formed cubin; the message says why, its catcher knows which."""
+    """Bytes are not a well-formed cubin; the message says why, without the place."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cubin:
-    """What one cubin holds, by mangled name; `sections` and `symbols` are its tables' rows.
+    """The content of a cubin, by mangled name; `sections` and `symbols` are its tables' rows.
 
     `globals` are the variables that the host can look up. `section_names` and `sections` have one
     entry a section.
@@ -74,10 +74,10 @@ class Cubin:
 
 
 def cubin_architecture(header: bytes) -> Architecture:
-    """Return the architecture that the first 64 bytes of a cubin name.
+    """Return the architecture in the first 64 bytes of a cubin.
 
-    ptxas 13 says only further in whether the code is for this architecture alone, as `read_cubin`
-    finds. A cubin does not tell 'f' from plain code. Raises CubinError for anything else.
+    With ptxas 13 only `read_cubin` finds whether the code is for this architecture alone. A cubin
+    does not separate 'f' from plain code. Raises CubinError for anything else.
     """
     if len(header) < CUBIN_HEADER_BYTES or header[:6] != b"\x7fELF\x02\x01":
         raise CubinError("is no 64-bit ELF file")
@@ -93,7 +93,7 @@ def cubin_architecture(header: bytes) -> Architecture:
 def read_cubin(data: bytes) -> Cubin:
     """Return the architecture, functions and globals of a cubin.
 
-    Raises CubinError where `data` is none, or its tables do not fit within it.
+    Raises CubinError if `data` is no cubin, or its tables do not fit into it.
     """
     architecture = cubin_architecture(data[:CUBIN_HEADER_BYTES])
     sections, section_names = _read_sections(data)
@@ -113,7 +113,7 @@ def read_cubin(data: bytes) -> Cubin:
     return Cubin(
         architecture=architecture,
         kernels=tuple(kernel_names),
-        # A name with a dollar is the compiler's own, like the format of a printf.
+        # The compiler's own names contain a dollar, such as a printf's format.
         globals=tuple(
             name for name in names.at(symbols["name"][objects | textures]) if name[:1] != "$"
         ),
@@ -185,7 +185,7 @@ def _table(data: bytes, row: np.dtype[np.void], offset: int, count: int) -> NDAr
 
 
 class _Names:
-    """A string table; what may be read from it is bounded, as names may overlap."""
+    """A string table; reads from it are bounded, as names may overlap."""
 
     def __init__(self, data: bytes, table: np.void):
         self._strings = data[int(table["offset"]) : int(table["offset"]) + int(table["size"])]

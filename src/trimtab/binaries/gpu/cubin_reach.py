@@ -1,4 +1,4 @@
-"""Which sections of a cubin its used kernels can reach, by calls and addresses."""
+"""The sections of a cubin that its used kernels can reach, by calls and addresses."""
 
 from collections.abc import Iterable
 
@@ -14,16 +14,16 @@ _RELOCATION = {
 }
 _CALL_GRAPH = 0x70000001  # SHT_CUDA_CALLGRAPH
 _MOST_CALL_GRAPH_BYTES = 8 << 20  # a million pairs; 2,583 are the most in CUDA's libraries
-# The call graph is pairs of symbols in four lists; (0, -1) to (0, -4) begin them.
+# The call graph is pairs of symbols in four lists, which (0, -1) to (0, -4) begin.
 _CALLS, _ADDRESS_TAKEN, _INDIRECT_CALLERS, _TAKES_ADDRESS = -1, -2, -3, -4
 
 
 def reachable_sections(cubin: Cubin, kernels: Iterable[str]) -> set[int]:
     """Return the indices of the sections that must stay for `kernels` to run.
 
-    All sections stay except the code (`.text.*`) that these kernels reach neither by a call nor by
-    a relocation. Everything stays where code is called through pointers, or the cubin has no call
-    graph. Raises CubinError for a kernel that it does not hold and for damaged tables.
+    All sections stay except code (`.text.*`) that these kernels reach neither by a call nor by a
+    relocation. Everything stays if code is called through pointers, or without a call graph. Raises
+    CubinError for an unknown kernel and for damaged tables.
     """
     everything = set(range(len(cubin.sections)))
     code = {i for i, name in enumerate(cubin.section_names) if name.startswith(".text")}
@@ -45,7 +45,7 @@ def reachable_sections(cubin: Cubin, kernels: Iterable[str]) -> set[int]:
 
 
 def _edges(cubin: Cubin, code: set[int]) -> dict[int, set[int]] | None:
-    """Return which code section leads to which others, or None where pointers lead anywhere."""
+    """Return the code sections that each code section leads to, or None for calls by pointer."""
     edges: dict[int, set[int]] = {}
     symbol_sections = cubin.symbols["section"]
     has_call_graph = False
@@ -94,7 +94,7 @@ def _direct_calls(pairs: list[list[int]]) -> list[tuple[int, int]] | None:
 
 
 def _is_description(cubin: Cubin, section: int) -> bool:
-    """Whether a section describes code to debuggers, so that its addresses are never called."""
+    """Whether a section describes code to debuggers, so its addresses are never called."""
     if section >= len(cubin.sections):
         raise CubinError("has relocations of a section that it does not have")
     return cubin.section_names[section].startswith((".debug", ".nv_debug"))

@@ -1,7 +1,7 @@
 """GPU code in a library: regions of elements, and bare compressed cubins.
 
-NVIDIA does not publish the format; the layout here was measured on the output of nvcc and
-fatbinary (CUDA 11 to 13) and on NVIDIA's own libraries.
+NVIDIA does not publish the format; the layout was determined from the output of nvcc and fatbinary
+(CUDA 11 to 13) and from NVIDIA's libraries.
 """
 
 import struct
@@ -56,15 +56,15 @@ class FatbinError(UserError):
 
 
 class FatbinTooLargeError(FatbinError):
-    """A program would bring what is decompressed of its file above the limit."""
+    """A program would exceed the limit for decompressed bytes of its file."""
 
 
 class ElementKind(IntEnum):
-    """What an element holds; the value is the one in its header.
+    """The content of an element; the value is the one in its header.
 
-    LTO_IR is what `-dlto` leaves for a linker to compile (NVVM code), as cuFFT's callbacks have it.
-    CONCATENATED is several cubins compressed as one (`fatbinary -concat`), with no architecture of
-    its own. OTHER stands for every value not known here.
+    LTO_IR is `-dlto` output for a linker to compile (NVVM code), as in cuFFT's callbacks.
+    CONCATENATED is several cubins compressed as one (`fatbinary -concat`), without an architecture.
+    OTHER is any unknown value.
     """
 
     OTHER = 0
@@ -76,9 +76,9 @@ class ElementKind(IntEnum):
 
 
 _KINDS = frozenset(ElementKind)
-_MOST_READINGS = 2  # times a file's size that may be walked over in the search
-_LEAST_ELEMENT_WORK_BYTES = 256  # a header alone takes 64, and as long to read as many
-_MOST_FRAME_RATIO = 256  # the highest among NVIDIA's libraries is below 20
+_MOST_READINGS = 2  # limit of the bytes read in the search, over the file's size
+_LEAST_ELEMENT_WORK_BYTES = 256  # a header alone has 64, and takes as long to read
+_MOST_FRAME_RATIO = 256  # the highest in NVIDIA's libraries is below 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Element:
     """One program for one architecture: a header and its payload, at file offset `offset`.
 
     `payload_bytes` includes padding: the next element begins at `end`. `stored_bytes` is the
-    payload without padding, as stored; `uncompressed_bytes` what it decompresses to.
+    payload without padding, as stored; `uncompressed_bytes` its decompressed size.
     """
 
     offset: int
@@ -107,7 +107,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class FatbinRegion:
-    """A fat binary: a header of 16 bytes at file offset `offset`, then its elements."""
+    """A fat binary: a header of 16 bytes at file offset `offset`, followed by its elements."""
 
     offset: int
     elements: tuple[Element, ...]
@@ -120,7 +120,7 @@ class FatbinRegion:
 
 @dataclass(frozen=True, slots=True)
 class CubinFrame:
-    """A zstd frame [offset, end) of the file that holds one cubin and lies in no region."""
+    """A zstd frame [offset, end) of the file with one cubin, outside any region."""
 
     offset: int
     end: int
@@ -132,7 +132,7 @@ class CubinFrame:
 class GpuCode:
     """All GPU code of one file, by offset; nothing overlaps.
 
-    `problem` says why none was looked for to the end, and is empty otherwise.
+    `problem` says why the search stopped early, "" otherwise.
     """
 
     regions: tuple[FatbinRegion, ...]
@@ -141,10 +141,10 @@ class GpuCode:
 
 
 def find_gpu_code(elf: Elf) -> GpuCode:
-    """Return the regions and bare frames of the whole file, in whichever sections they are.
+    """Return the regions and bare frames of the whole file, in any section.
 
-    Bytes that look like a region or a frame but do not hold together as one are not GPU code. A
-    file that is made to be read over and over has none, and a `problem`.
+    Bytes that only resemble a region or a frame are not GPU code. A file built to be read again and
+    again has none, and a `problem`.
     """
     data = elf.data.data
     work, expansion = WorkLimit(_MOST_READINGS * elf.size_bytes), Expansion.of(elf.size_bytes)
@@ -173,7 +173,7 @@ def find_gpu_code(elf: Elf) -> GpuCode:
 
 
 def read_region(data: memoryview, offset: int, work: WorkLimit) -> FatbinRegion | None:
-    """Return the region at `offset` of a file's bytes, or None where its parts do not add up.
+    """Return the region at `offset` of a file's bytes, or None if its parts are inconsistent.
 
     Raises TooMuchWorkError past the limit `work`.
     """
@@ -228,7 +228,7 @@ def _read_element(data: memoryview, offset: int, end: int) -> Element | None:
 def _read_frame(
     data: memoryview, offset: int, work: WorkLimit, expansion: Expansion
 ) -> CubinFrame | None:
-    """Return the zstd frame at `offset` if it holds a cubin of a declared size, else None."""
+    """Return the zstd frame at `offset` if it holds a cubin of a declared size, or None."""
     try:
         walked = walk_zstd(data, offset, work)
         size = walked.content_bytes
@@ -247,9 +247,9 @@ def cubin_bytes(
 ) -> bytes:
     """Return the program of an element or frame, decompressed: a cubin, PTX text or LTO-IR.
 
-    `data` is the whole file, uint8; `expansion` what may be decompressed of it. Raises FatbinError
-    where it does not decompress to the size that its header declares and for LTO-IR that only
-    NVIDIA's linker can read, and FatbinTooLargeError where it becomes too much.
+    `data` is the whole file, uint8; `expansion` its limit for decompression. Raises FatbinError if
+    it does not decompress to its header's size, and for LTO-IR that only NVIDIA's linker can read.
+    Raises FatbinTooLargeError past the limit.
     """
     if isinstance(piece, CubinFrame):
         stored = data[piece.offset : piece.end].tobytes()

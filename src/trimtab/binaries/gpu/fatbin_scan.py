@@ -1,4 +1,4 @@
-"""A search of a whole file for things that begin with four known bytes."""
+"""Search a whole file for structures that begin with a magic number of four bytes."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,11 +9,11 @@ _MAGIC_BYTES = 4
 
 
 def scan_file(elf: Elf, readers: Mapping[bytes, Callable[[int], int | None]]) -> None:
-    """Call the reader of each magic number at every offset where it stands, in file order.
+    """Call the reader of each magic number at each of its occurrences, in file order.
 
-    A reader gets the file offset and returns the end of what it found there, or None where the
-    bytes only look like it; the search goes on behind it. The file is read in windows and what
-    was found is skipped, so that a library without GPU code costs one reading.
+    A reader gets the file offset and returns the end of the structure there, or None for other
+    bytes; the search continues after it. The file is read in windows, and structures are skipped,
+    so a library without GPU code is read once.
     """
     window = bytearray(min(_WINDOW_BYTES, elf.size_bytes))
     position = 0
@@ -32,7 +32,7 @@ def _scan_window(
     start: int,
     readers: Mapping[bytes, Callable[[int], int | None]],
 ) -> int:
-    """Read what begins in the window that is at file offset `start`; return where to go on."""
+    """Read the structures in the window at file offset `start`; return where to continue."""
     at = 0
     next_at = dict.fromkeys(readers, -1)
     while True:
@@ -43,7 +43,7 @@ def _scan_window(
         magic = min(next_at, key=next_at.__getitem__)
         hit = next_at[magic]
         if hit == length:
-            # A magic number may stand across the window's end.
+            # A magic number may cross the window's end.
             return start + max(at, length - _MAGIC_BYTES + 1)
         end = readers[magic](start + hit)
         at = hit + 1 if end is None else end - start

@@ -1,4 +1,4 @@
-"""PTX, the text that the driver compiles for a GPU: its kernels."""
+"""The kernels of PTX, the text that the driver compiles for a GPU."""
 
 import re
 
@@ -8,7 +8,7 @@ _MOST_KERNELS = 1 << 20
 
 
 class PtxError(ValueError):
-    """A text names more kernels than any program has."""
+    """A text has more kernels than any real program."""
 
 
 def ptx_kernels(text: bytes) -> frozenset[str]:

@@ -1,8 +1,8 @@
-"""Which regions of GPU code a library registers with the CUDA runtime as it is loaded.
+"""The regions of GPU code that a library registers with the CUDA runtime when it is loaded.
 
-For each there is a wrapper in `.nvFatBinSegment`: u32 magic, u32 version, u64 address of the
-region, u64 name (`fatBinaryCtl_t` in CUDA's fatbinary_section.h). The runtime hands the wrapper to
-the driver, which reads the headers of the region's elements, used or not.
+Each has a wrapper in `.nvFatBinSegment`: u32 magic, u32 version, u64 address of the region, u64
+name (`fatBinaryCtl_t` in CUDA's fatbinary_section.h). The runtime passes the wrapper to the driver,
+which reads the headers of all elements of the region.
 """
 
 import numpy as np
@@ -17,9 +17,9 @@ _RELATIVE = 8
 
 
 def registered_regions(elf: Elf, code: GpuCode) -> frozenset[int]:
-    """Return the file offsets of the regions of `code` that wrappers of the library point to.
+    """Return the file offsets of the regions of `code` to which the library's wrappers point.
 
-    Without section headers that may be all of them.
+    Without section headers these may be all regions.
     """
     if not elf.sections:
         return frozenset(region.offset for region in code.regions)

@@ -1,1 +1,1 @@
-"""How functions of a library belong together: which others code that ran is likely to enter."""
+"""Relations of a library's functions: which functions the code that ran is likely to enter."""

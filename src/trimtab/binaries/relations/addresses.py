@@ -1,4 +1,4 @@
-"""Functions whose address other code takes: callbacks, managers, destructors that it hands on."""
+"""Functions whose address other code takes: callbacks, managers, registered destructors."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,14 +6,14 @@ from numpy.typing import NDArray
 from trimtab.binaries.relations.code import Code
 
 _LEA, _MOV = 0x8D, 0x8B
-_REX_W, _REX_MASK = 0x48, 0xF8  # 64-bit operands, whatever the register
-_RIP_RELATIVE, _OPERAND_MASK = 0x05, 0xC7  # displacement(%rip), whatever the register
+_REX_W, _REX_MASK = 0x48, 0xF8  # 64-bit operands, for any register
+_RIP_RELATIVE, _OPERAND_MASK = 0x05, 0xC7  # displacement(%rip), for any register
 
 
 def address_taken(code: Code, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the functions whose address the chosen ones (bool, (n,)) take, bool, shape (n,).
 
-    That is `lea function(%rip), register`, or a `mov` from a pointer to one. What is misread can
+    Matched are `lea function(%rip), register`, and a `mov` from a pointer to one. Misread bytes can
     only add functions.
     """
     result = np.zeros(code.start.shape, bool)

@@ -1,4 +1,4 @@
-"""What functions call or jump to directly, by a displacement, a linkage stub or a slot."""
+"""Direct calls and jumps of functions, by a displacement, a linkage stub or a slot."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,9 @@ _GROUP_5, _CALL_THROUGH, _JMP_THROUGH = 0xFF, 0x15, 0x25  # *displacement(%rip)
 def called(code: Code, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which functions the chosen ones (bool, (n,)) call or jump to, bool, shape (n,).
 
-    Every byte is taken as the possible opcode of a call or jump with a displacement, and counts
-    when that leads to a function's first byte, to a linkage stub for one or, in a call through
-    memory, to a pointer to one. What is misread can only add functions.
+    Every byte may be the opcode of a call or jump with a displacement. It counts if that leads to a
+    function's first byte, to its linkage stub or, in a call through memory, to a pointer to it.
+    Misread bytes can only add functions.
     """
     stub, slot = stub_slots(code.elf)
     result = np.zeros(code.start.shape, bool)
@@ -28,7 +28,7 @@ def called(code: Code, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def with_called(code: Code, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return `used` (bool, (n,)) and all that these reach by direct calls and jumps."""
+    """Return `used` (bool, (n,)) and all functions that these reach by direct calls and jumps."""
     result = used.copy()
     frontier = used
     while frontier.any():
@@ -38,7 +38,7 @@ def with_called(code: Code, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _targets(places: Places) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the addresses that calls and jumps lead to, and the slots that others read."""
+    """Return the targets of calls and jumps, and the slots that calls through memory read."""
     opcode, prefix = places.before(1), places.before(2)
     jcc = (opcode & _HIGH_NIBBLE == _JCC_REL32) & (prefix == _TWO_BYTE)
     far = places.fits & ((opcode == _CALL_REL32) | (opcode == _JMP_REL32) | jcc)

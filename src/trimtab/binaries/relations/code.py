@@ -1,4 +1,4 @@
-"""A library's code as the rules of relation read it: without decoding it."""
+"""A library's code for the rules of relation, without decoding."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Bytes of functions at which an operand may begin: file offsets and addresses, shape (n,).
+    """Bytes of functions where an operand may begin: file offsets and addresses, shape (n,).
 
-    `fits` says whether the function goes on for the four bytes of a displacement.
+    `fits`: the function has room for a displacement of four bytes there.
     """
 
     elf: Elf
@@ -27,16 +27,16 @@ class Places:
     fits: NDArray[np.bool_]
 
     def before(self, distance: int) -> NDArray[np.uint8]:
-        """Return the byte that stands so many bytes before each place."""
+        """Return the byte at this distance before each place."""
         return self.elf.data[np.maximum(self.offset - distance, 0)]
 
     def far(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return where displacements of four bytes at the chosen places lead."""
+        """Return the targets of displacements of four bytes at the chosen places."""
         words = np.ndarray((self.elf.size_bytes - 3,), "<i4", self.elf.data, strides=(1,))
         return self.address[chosen] + 4 + words[self.offset[chosen]].astype(np.int64)
 
     def near(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return where displacements of one byte at the chosen places lead."""
+        """Return the targets of displacements of one byte at the chosen places."""
         byte = self.elf.data[self.offset[chosen]].view(np.int8)
         return self.address[chosen] + 1 + byte.astype(np.int64)
 
@@ -45,7 +45,7 @@ class Places:
 class Code:
     """The functions of `elf` (int64 addresses, sizes and file offsets, shape (n,)) and pointers.
 
-    `linkage` marks what is no function but a table of stubs: it calls everything.
+    `linkage` marks tables of stubs, which are not functions: they call everything.
     """
 
     elf: Elf
@@ -57,7 +57,7 @@ class Code:
 
     @classmethod
     def of(cls, elf: Elf, functions: Functions) -> "Code":
-        """Return the code of `elf`, whose functions these are."""
+        """Return the code of `elf` with these functions."""
         start = functions.start.astype(np.int64)
         linkage = np.zeros(start.shape, bool)
         for section in elf.sections:
@@ -67,21 +67,21 @@ class Code:
         return cls(elf, start, size, elf.offsets_of(start), linkage, read_pointers(elf))
 
     def index_at(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the index of the function that begins at each address, -1 where none does."""
+        """Return the index of the function that begins at each address, or -1."""
         if not self.start.size:
             return np.full(addresses.shape, -1, np.int64)
         index = np.searchsorted(self.start, addresses).clip(max=self.start.size - 1)
         return np.where(self.start[index] == addresses, index, -1)
 
     def beginning_at(self, addresses: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Mark the functions that begin at one of the addresses, bool, shape (n,)."""
+        """Mark the functions that begin at one of the addresses; returns bool, shape (n,)."""
         marks = np.zeros(self.start.shape, bool)
         index = self.index_at(addresses)
         marks[index[index >= 0]] = True
         return marks
 
     def places(self, chosen: NDArray[np.bool_]) -> Iterator[Places]:
-        """Yield all bytes but the first of the chosen functions (bool, (n,)), a MiB at a time."""
+        """Yield all but the first byte of each chosen function (bool, (n,)), a MiB at a time."""
         index = np.flatnonzero(chosen & ~self.linkage)
         if not index.size:
             return

@@ -1,8 +1,8 @@
-"""What is kept with the functions that ran, because another run is likely to enter it.
+"""Functions that are kept with those that ran, because another run is likely to enter them.
 
-A function that is missed costs one page that is put back, whatever its size; to keep it costs its
-bytes. So what is called directly is kept whatever its size, and what is merely related where it is
-small. The rules and their order were chosen by measurement: `benchmarks/relations.py`.
+A missed function costs the restoring of one page, whatever its size; keeping it costs its bytes. So
+directly called functions are always kept, and otherwise related ones if they are small. The rules
+and their order were chosen by measurement: `benchmarks/relations.py`.
 """
 
 import numpy as np
@@ -22,8 +22,8 @@ SMALL_BYTES = 128
 def with_likely(elf: Elf, functions: Functions, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return `used` (bool, shape (n,)) and every function that another run is likely to enter.
 
-    That is: what Python calls by itself, all that is called directly from there on, and all small
-    functions related to those by a call, a table of virtual functions or an address taken.
+    These are functions that Python itself calls, all directly called functions from there, and all
+    small functions related to them by a call, a virtual function table or a taken address.
     """
     if used.all():
         return used.copy()
@@ -35,7 +35,7 @@ def with_likely(elf: Elf, functions: Functions, used: NDArray[np.bool_]) -> NDAr
 def with_small_relatives(
     code: Code, used: NDArray[np.bool_], largest_bytes: int
 ) -> NDArray[np.bool_]:
-    """Return `used` (bool, (n,)) and all functions of at most that size related to a kept one."""
+    """Return `used` (bool, (n,)) and all functions up to that size related to a kept one."""
     small = code.size <= largest_bytes
     kept = used.copy()
     frontier = used

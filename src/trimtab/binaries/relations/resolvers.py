@@ -11,10 +11,10 @@ _STT_GNU_IFUNC, _IRELATIVE = 10, 37
 
 
 def resolvers(elf: Elf, functions: Functions) -> NDArray[np.bool_]:
-    """Return which functions (bool, shape (n,)) choose what a symbol or a relocation stands for.
+    """Return which functions (bool, shape (n,)) are resolvers of a symbol or a relocation.
 
-    They run while programs are linked, before anything could bring them back; which of them run
-    depends on what the program and its other libraries refer to.
+    They run while programs are linked, before anything can be restored. Which of them run depends
+    on the references of the program and its other libraries.
     """
     symbols = table_rows(elf, ".dynsym", SYMBOL)
     indirect = (symbols["info"] & 0xF == _STT_GNU_IFUNC) & (symbols["section"] != 0)

@@ -1,7 +1,7 @@
-"""What Python itself calls of an extension's types, whenever its collector runs or an object dies.
+"""Functions of an extension's types that Python calls when its collector runs or an object dies.
 
-A type is either a static `PyTypeObject`, whose fields are at the offsets of CPython's stable
-layout (3.8 to 3.14), or made of an array of `PyType_Slot`, each a number and a pointer.
+A type is either a static `PyTypeObject`, with the field offsets of CPython's stable layout (3.8 to
+3.14), or made from an array of `PyType_Slot`, each a number and a pointer.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from trimtab.binaries.elf.pointers import IMPORTED
 from trimtab.binaries.elf.tables import SYMBOL, symbol_name, table_rows
 from trimtab.binaries.relations.code import Code
 
-# Offsets of fields of a PyTypeObject from its tp_name.
+# Offsets of fields of a PyTypeObject, relative to tp_name.
 _REFERENCES, _SIZE, _BASIC_SIZE, _ITEM_SIZE, _FLAGS = -24, -8, 8, 16, 144
 # tp_dealloc, tp_traverse, tp_clear, tp_free, tp_del, tp_finalize
 _LIFE_CYCLE_FIELDS = (24, 160, 168, 296, 352, 368)
@@ -23,10 +23,9 @@ _MOST_SLOTS = 128
 
 
 def life_cycle_slots(code: Code, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return what frees and traverses the types of an extension of which anything was chosen.
+    """Return the functions that free and traverse the types of an extension with a chosen function.
 
-    `chosen` and the result are bool, shape (n,). What is taken for a type and is none can only add
-    functions.
+    `chosen` and the result are bool, shape (n,). Data mistaken for a type can only add functions.
     """
     result = np.zeros(code.start.shape, bool)
     if chosen.any() and _is_extension(code):
@@ -44,7 +43,7 @@ def _is_extension(code: Code) -> bool:
 def _of_static_types(code: Code) -> NDArray[np.int64]:
     pointers = code.pointers
     name = pointers.slot[(pointers.target != IMPORTED) & (code.index_at(pointers.target) < 0)]
-    name = name[_word(code, name + _TYPE_BYTES) != -1]  # all of a type is in the file
+    name = name[_word(code, name + _TYPE_BYTES) != -1]  # the whole type is in the file
     name = name[(_word(code, name + _REFERENCES) > 0) & (_word(code, name + _SIZE) == 0)]
     for field in (_BASIC_SIZE, _ITEM_SIZE):
         size = _word(code, name + field)
@@ -68,7 +67,7 @@ def _of_slot_arrays(code: Code) -> NDArray[np.int64]:
 
 
 def _word(code: Code, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the eight bytes at each address as a number, -1 where the file does not hold them."""
+    """Return the eight bytes at each address as a number, -1 outside the file."""
     offset = code.elf.offsets_of(addresses)
     inside = (offset >= 0) & (offset <= code.elf.size_bytes - 8)
     every = np.ndarray((max(code.elf.size_bytes - 7, 0),), "<i8", code.elf.data, strides=(1,))

@@ -1,8 +1,8 @@
-"""Unwind tables of functions that go, go with them.
+"""Remove the unwind tables of removed functions.
 
-An unwinder reads the description of a function that is being executed, found by the sorted table in
-`.eh_frame_hdr`, which stays. So nobody reads that of a function that is not there; and where the
-function has come back, its description comes back as well, when it is read.
+An unwinder reads the description of a running function, which it finds by the sorted table in
+`.eh_frame_hdr`; this table stays. So nobody reads the description of a removed function. After the
+function is restored, a read restores its description too.
 """
 
 from dataclasses import replace
@@ -20,9 +20,9 @@ _DESCRIPTIONS, _EXCEPTIONS = ".eh_frame", ".gcc_except_table"
 
 
 def without_unwind_tables(elf: Elf, spans: Spans) -> Spans:
-    """Return `spans` with the unwind tables removed that none but unused functions need.
+    """Return `spans` without the unwind tables that only unused functions need.
 
-    `elf` has to keep its promises.
+    `elf` has to follow the format rules.
     """
     tables = read_unwind_tables(elf)
     place = np.searchsorted(spans.end, tables.function, "right").clip(max=spans.end.size - 1)
@@ -39,7 +39,7 @@ def without_unwind_tables(elf: Elf, spans: Spans) -> Spans:
     canvas.paint(*_of(elf, tables, ~goes), SpanReason.DATA)
     gone = canvas.reason == SpanReason.UNWIND_TABLES
     start = np.concatenate((np.zeros(1, np.int64), canvas.end[:-1]))[gone]
-    # Of these, what lies in the sections that unwinders alone read.
+    # Of these, the bytes in sections that only unwinders read.
     result = Canvas(spans.end, spans.reason)
     result.paint(*may_leave(elf, sections), SpanReason.UNWIND_TABLES, over=(SpanReason.DATA,))
     stays = np.append(0, canvas.end[gone]), np.append(start, elf.size_bytes)
@@ -48,9 +48,9 @@ def without_unwind_tables(elf: Elf, spans: Spans) -> Spans:
 
 
 def _of(elf: Elf, tables: UnwindTables, chosen: NDArray[np.bool_]) -> Intervals:
-    """Return the file intervals of the chosen descriptions (bool, (n,)) and of what they lead to.
+    """Return the file intervals of the chosen descriptions (bool, (n,)) and of their tables.
 
-    An exception table ends where the next one begins: it tells its length nowhere.
+    An exception table ends where the next one begins, as its length is stored nowhere.
     """
     section = elf.section(_EXCEPTIONS)
     end = section.end if section else elf.size_bytes

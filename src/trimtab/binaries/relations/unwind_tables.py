@@ -1,4 +1,4 @@
-"""What the unwind tables say of each function: its description, and where its handlers are listed.
+"""The unwind tables of each function: its description, and its exception table.
 
 Formats: LSB core 5.0, chapter 10.6, and for exception tables (LSDAs, in `.gcc_except_table`) the
 Itanium C++ ABI's exception handling tables.
@@ -26,10 +26,9 @@ _LENGTH_BYTES = 4
 class UnwindTables:
     """Descriptions of functions, by the search table: int64 arrays of shape (n,).
 
-    `function` are file offsets of the functions' first bytes, -1 where the file does not hold it.
-    Description i is [start[i], end[i]) of the file; what it has in common with others (its CIE) is
-    [common_start[i], common_end[i]). `exceptions` is the file offset of its exception table, -1
-    without one.
+    `function` are file offsets of the functions' first bytes, -1 outside the file. Description i is
+    [start[i], end[i]) of the file, its common part (CIE) [common_start[i], common_end[i]).
+    `exceptions` is the file offset of its exception table, -1 without one.
     """
 
     function: NDArray[np.int64]
@@ -41,7 +40,7 @@ class UnwindTables:
 
 
 def read_unwind_tables(elf: Elf) -> UnwindTables:
-    """Return the descriptions that `.eh_frame_hdr` lists, but for those that are damaged."""
+    """Return the descriptions in `.eh_frame_hdr`, without damaged ones."""
     table, _ = read_search_table(elf)
     found = descriptions_of(elf, table)
     end = found.entry + _LENGTH_BYTES + found.length
@@ -52,7 +51,7 @@ def read_unwind_tables(elf: Elf) -> UnwindTables:
         if not (is_direct(code) and is_direct(encoding)):
             continue
         chosen = np.flatnonzero((found.encoding == code) & (found.exceptions == encoding))
-        # Behind address and size of the function: a length of one byte, and the pointer.
+        # After address and size of the function: a length of one byte, and the pointer.
         field, width = found.entry[chosen] + 8 + 2 * pointer_bytes(code), pointer_bytes(encoding)
         inside = field + 1 + width <= end[chosen]
         chosen, field = chosen[inside], field[inside]

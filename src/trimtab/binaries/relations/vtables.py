@@ -1,9 +1,8 @@
 """Virtual functions: the tables of pointers that C++ compilers write for classes.
 
-A table is, by the Itanium C++ ABI (2.5.2): how far it is from the object's top, which is a plain
-number; a pointer to the class's type information; and a pointer for each virtual function. That
-shows in the relocations alone: no symbols are needed. Compiled without type information (-fno-rtti)
-a table cannot be told from others, and is not seen.
+By the Itanium C++ ABI (2.5.2) a table has its distance from the object's top, a plain number; a
+pointer to the class's type information; and a pointer for each virtual function. Relocations alone
+show this: no symbols are needed. Tables without type information (-fno-rtti) are not found.
 """
 
 import numpy as np
@@ -17,7 +16,7 @@ _CONSTANT_POINTERS = ".data.rel.ro"
 
 
 def vtable_siblings(code: Code, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return all entries of the tables that hold a chosen function (bool, (n,)), likewise."""
+    """Return all entries of the tables that hold a chosen function; both are bool, (n,)."""
     entry, table = vtables(code)
     result = np.zeros(code.start.shape, bool)
     if entry.size:
@@ -28,13 +27,13 @@ def vtable_siblings(code: Code, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def vtables(code: Code) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return functions that stand in tables, by index, and the number of each one's table."""
+    """Return the functions in tables, by index, and the number of each one's table."""
     constant = _is_constant(code, code.pointers.slot)
     slot, target = code.pointers.slot[constant], code.pointers.target[constant]
     function = code.index_at(target)
     follows = np.zeros(slot.shape, bool)
     follows[1:] = np.diff(slot) == _POINTER_BYTES
-    # A pointer to data begins a table, or is none of one; so does whatever follows no pointer.
+    # A pointer to data, or one that follows no pointer, begins a table or is in none.
     imported = target == IMPORTED  # a function of a base class, or type information
     begins = ~follows | ((function < 0) & ~imported)
     table = np.cumsum(begins) - 1
@@ -44,7 +43,7 @@ def vtables(code: Code) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _is_constant(code: Code, addresses: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each address is in a section that is constant once its pointers are written."""
+    """Whether each address is in a section that is constant after its pointers are written."""
     result = np.zeros(addresses.shape, bool)
     for section in code.elf.sections:
         if section.name.startswith(_CONSTANT_POINTERS):

@@ -1,1 +1,1 @@
-"""What of a file is kept, and the file without the rest."""
+"""Decide which bytes of a file are kept, and write the file without the others."""

@@ -1,4 +1,4 @@
-"""Write a library without the bytes that its spans remove."""
+"""Write a library without the removed spans."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from trimtab.files import atomic_write
 Mode = Literal["zero", "punch", "compact"]
 
 INT3 = 0xCC
-# Each hole costs two memory mappings, of the 65,530 that a process may have, and time at the start.
-# The large libraries of PyTorch for CUDA 13, 3,764 MB, after inference with MobileNetV2, by
-# minimum: 32 KiB 4,537 holes and 748 MB left, 16 KiB 5,995 and 716, 8 KiB 7,407 and 702, 4 KiB
-# 9,142 and 695. A program of scikit-learn and LightGBM, which maps 4,405 times in an environment of
-# 1.6 GB: 4 KiB 6,279 times and 116 MB, 16 KiB 5,395 and 121.
+# Each hole costs time at the start and two of a process's 65,530 memory mappings. The large
+# libraries of PyTorch for CUDA 13, 3,764 MB, after inference with MobileNetV2, by minimum: 32 KiB
+# 4,537 holes and 748 MB left, 16 KiB 5,995 and 716, 8 KiB 7,407 and 702, 4 KiB 9,142 and 695. A
+# program of scikit-learn and LightGBM with 4,405 mappings in an environment of 1.6 GB: 4 KiB 6,279
+# mappings and 116 MB, 16 KiB 5,395 and 121.
 MINIMUM_HOLE_BYTES = 16 * 1024
 _CHUNK_BYTES = 1 << 22
 
@@ -34,8 +34,8 @@ _CHUNK_BYTES = 1 << 22
 class RewriteResult:
     """The sizes of a rewritten file: kept + removed = before, kept + overhead = after (bytes).
 
-    Overhead is what fills pages that stay, new headers and alignment. `holes` counts the runs of
-    pages that left or are not allocated.
+    Overhead is filled bytes on kept pages, new headers and alignment. `holes` counts the runs of
+    pages that were removed or are not allocated.
     """
 
     mode: Mode
@@ -56,14 +56,13 @@ def rewrite(
     fill: int | None = None,
     patches: Sequence[Patch] = (),
 ) -> RewriteResult:
-    """Write `elf` to `destination` without what `spans` removes; the source is only read.
+    """Write `elf` to `destination` without the removed `spans`; the source is only read.
 
     `zero` overwrites removed code with int3 and the rest with zeros, or everything with the byte
-    `fill`; `punch` does so and leaves whole removed pages unallocated; `compact` takes them out of
-    the file, in runs of at least `minimum_hole_bytes`, and keeps every address. Where nothing is
-    removed the file is the source's. The bytes of
-    `patches`, ascending and disjoint, take the place of the source's: what moves or changes. Raises
-    UserError when the spans are another file's or the destination is the source, OSError when the
+    `fill`. `punch` also leaves whole removed pages unallocated. `compact` removes them from the
+    file, in runs of at least `minimum_hole_bytes`, and keeps every address. If nothing is removed,
+    the file is copied. `patches`, ascending and disjoint, replace bytes of the source. Raises
+    UserError if the spans are of another file or the destination is the source, OSError if the
     destination cannot be written.
     """
     spans.validate(elf.size_bytes)
@@ -93,7 +92,7 @@ def rewrite(
 
 @dataclass(frozen=True, eq=False)
 class _Source:
-    """What is written: the file, what of it goes, what the gone bytes become, and what moves."""
+    """The input of the writers: the file, its removed spans, their fill bytes, and the patches."""
 
     elf: Elf
     spans: Spans
@@ -125,7 +124,7 @@ def _write_in_place(source: _Source, file: BinaryIO, sparse: bool) -> int:
 
 
 def _write_compact(source: _Source, file: BinaryIO, minimum_hole_bytes: int) -> int:
-    """Write the kept pages one after the other, then new headers; return the number of holes."""
+    """Write the kept pages in sequence, then new headers; return the number of holes."""
     elf, spans = source.elf, source.spans
     layout = plan_layout(elf, spans, minimum_hole_bytes)
     headers = split_segments(elf, layout)
@@ -139,14 +138,14 @@ def _write_compact(source: _Source, file: BinaryIO, minimum_hole_bytes: int) -> 
         table = int(layout.destination[layout.table])
     file.seek(table)
     file.write(b"".join(header.pack() for header in headers))
-    # What a page shows past the end of the source is zeros, and nothing that we append.
+    # Bytes of a page past the end of the source are zeros; the appended headers must not show.
     last = max(load.end for load in elf.loads)
     alignment = PAGE_BYTES if last > elf.size_bytes // PAGE_BYTES * PAGE_BYTES else 8
     behind = -(-layout.size_bytes // alignment) * alignment
     section_table = behind if sections else 0
     file.seek(behind)
     file.write(b"".join(section.pack() for section in sections))
-    # Who looks for it begins at the file's end.
+    # Readers of a trailer search from the file's end.
     for offset in range(start_of_trailer(elf), elf.size_bytes, _CHUNK_BYTES):
         file.write(elf.read(offset, _CHUNK_BYTES).data)
     fields = list(HEADER.unpack(elf.data[: HEADER.size].tobytes()))
@@ -177,7 +176,7 @@ def _filled(source: _Source, start: int, end: int) -> Iterator[tuple[int, NDArra
 
 
 def _pages_with_kept_bytes(spans: Spans, offset: int, length: int) -> NDArray[np.bool_]:
-    """Return, for each page from `offset` on, whether it holds a byte that is kept."""
+    """Return for each page from `offset` on whether it holds a kept byte."""
     pages = -(-length // PAGE_BYTES)
     change = np.zeros(pages + 1, np.int64)
     kept = spans.kept & (spans.end > offset) & (spans.start < offset + length)

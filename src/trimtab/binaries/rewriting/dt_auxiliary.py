@@ -1,7 +1,7 @@
-"""A library that the dynamic linker loads beside another one, if it finds it.
+"""Add a library that the dynamic linker loads with another one, if it finds it.
 
-An entry DT_AUXILIARY of the dynamic section names it: what it names starts before the library does,
-and where it is not there, the library is loaded without it. Linkers take no notice of the entry.
+A DT_AUXILIARY entry of the dynamic section names it. It is initialized before the library; if it is
+missing, the library is loaded without it. Linkers ignore the entry.
 """
 
 import os
@@ -15,17 +15,17 @@ _DT_NULL, _DT_STRTAB = 0, 5
 _DT_RELACOUNT = 0x6FFFFFF9
 _DT_AUXILIARY = 0x7FFFFFFD
 _ENTRY = struct.Struct("<qQ")
-# Before, glibc starts what such an entry of a library names that a program loads by dlopen(3)
-# without having relocated it (its bug 16272).
+# Older versions of glibc initialize such a library without relocating it, if a program loads the
+# other one by dlopen(3) (its bug 16272).
 _SOUND_SINCE = (2, 32)
 
 
 def add_dt_auxiliary(slim: Path, original: Elf, name: str) -> bool:
-    """Have the compacted library `slim` load `name`, which may begin with `$ORIGIN/`.
+    """Let the compacted library `slim` load `name`, which may begin with `$ORIGIN/`.
 
-    The name takes the room of the program headers in the file's first page, as they moved; the
-    entry a spare one, or that of a hint which nothing depends on (`DT_RELACOUNT`). Returns False
-    where there is no room, or the system's dynamic linker is too old: the file is as it was.
+    The name goes to the old place of the program headers in the first page. The entry replaces a
+    spare one, or an optional hint (`DT_RELACOUNT`). Returns False, with the file unchanged, if
+    there is no room or the system's dynamic linker is too old.
     """
     elf, text = read_elf(slim), os.fsencode(name) + b"\0"
     room, room_bytes = original.program_header_offset, len(original.segments) * PROGRAM_HEADER.size
@@ -37,7 +37,7 @@ def add_dt_auxiliary(slim: Path, original: Elf, name: str) -> bool:
     if holder is None or room + len(text) > holder.end or place is None:
         return False
     offset, names = place
-    # Names are found by their distance from the string table, be it backwards.
+    # A name is an offset from the string table, which may be negative.
     distance = (holder.address + room - holder.offset - names) % (1 << 64)
     with slim.open("r+b") as file:
         file.seek(room)
@@ -48,7 +48,7 @@ def add_dt_auxiliary(slim: Path, original: Elf, name: str) -> bool:
 
 
 def _place_of_entry(elf: Elf) -> tuple[int, int] | None:
-    """Return the file offset of an entry that can be had, and the string table's address."""
+    """Return the file offset of a replaceable entry, and the string table's address."""
     dynamic = next((s for s in elf.segments if s.type == PT_DYNAMIC), None)
     if dynamic is None:
         return None
@@ -58,7 +58,7 @@ def _place_of_entry(elf: Elf) -> tuple[int, int] | None:
     if _DT_NULL not in tags or _DT_STRTAB not in values:
         return None
     end = tags.index(_DT_NULL)
-    # What stands behind the end must not become part of the section.
+    # Bytes after the end must not become part of the section.
     if tags[end + 1 : end + 2] != [_DT_NULL]:
         if _DT_RELACOUNT not in tags[:end]:
             return None
@@ -67,7 +67,7 @@ def _place_of_entry(elf: Elf) -> tuple[int, int] | None:
 
 
 def linker_is_sound() -> bool:
-    """Whether this system's dynamic linker starts companions as it should: glibc from 2.32 on."""
+    """Whether this system's dynamic linker initializes auxiliaries correctly: glibc >= 2.32."""
     name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
     numbers = version.split(".")
     return name == "glibc" and tuple(int(number) for number in numbers[:2]) >= _SOUND_SINCE

@@ -1,4 +1,4 @@
-"""GPU code as spans of a file whose regions were rewritten."""
+"""The spans of a file with rewritten regions of GPU code."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,12 +13,12 @@ from trimtab.binaries.rewriting.spans import GPU_REMOVED, Canvas, SpanReason, Sp
 def with_gpu_code(
     spans: Spans, gpu_code: GpuCode, reasons: Mapping[int, SpanReason], rewritten: RewrittenGpuCode
 ) -> Spans:
-    """Return `spans` with GPU code painted over data: kept bytes where they are written.
+    """Return `spans` with GPU code painted over data: kept bytes at their new places.
 
-    `reasons` gives the reason of every element and frame by its offset. In a region the listed
-    elements come first, of which an unused one keeps its header, as the driver reads all of them;
-    the bytes behind are shared out by what the removed ones had as reasons. What pruning freed and
-    zeros between such regions count as unused.
+    `reasons` gives the reason of every element and frame by its offset. Listed elements come first
+    in a region; an unused one keeps its header, as the driver reads all headers. The bytes after
+    them get the reasons of the removed elements, in proportion. Bytes freed by pruning, and zeros
+    between such regions, count as unused.
     """
     free = dict(zip(rewritten.free_end.tolist(), rewritten.free_start.tolist(), strict=True))
     rows: list[tuple[int, int, SpanReason]] = []

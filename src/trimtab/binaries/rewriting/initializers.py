@@ -1,8 +1,8 @@
-"""A library that is loaded for its names only: nothing of it starts, and nothing of it can run.
+"""A library that is loaded only for its names: it is not initialized, and none of its code can run.
 
-The dynamic linker still maps it, resolves its symbols, relocates it and copies its thread-local
-variables; what these need stays as it is. Its constructors and destructors are taken off its list
-of things to do (gABI chapter 5, initialization and termination functions).
+The dynamic linker still maps and relocates it, resolves its symbols and copies its thread-local
+variables; the bytes for this stay. Its constructors and destructors are removed from the dynamic
+section (gABI chapter 5, initialization and termination functions).
 """
 
 import struct
@@ -29,7 +29,7 @@ NOTE = "only its start-up code ran: it is loaded, but not started any more"
 
 _SHT_PROGBITS, _SHT_RELR, _SHT_UNWIND = 1, 19, 0x70000001
 _CODE_AND_DATA = {_SHT_PROGBITS, 14, 15, 16, _SHT_UNWIND}  # 14 to 16: arrays of constructors
-# Read by the dynamic linker (a lazy slot holds the address of its stub), and by unwinders.
+# The dynamic linker reads these (a lazy slot holds its stub's address), and so do unwinders.
 _KEPT_SECTIONS = {".got", ".got.plt", ".interp", ".eh_frame_hdr"}
 _DT_NULL, _DT_INIT, _DT_FINI = 0, 12, 13
 _DT_INIT_ARRAYSZ, _DT_FINI_ARRAYSZ, _DT_PREINIT_ARRAYSZ = 27, 28, 33
@@ -37,10 +37,10 @@ _ENTRY = struct.Struct("<qQ")
 
 
 def strip_initializers(elf: Elf, spans: Spans) -> Spans:
-    """Return `spans` with all code of `elf`, and the data that only its code reads, removed.
+    """Return `spans` without the code of `elf` and the data that only this code reads.
 
-    Kept are headers, what the dynamic linker reads, exported data, the initial values of
-    thread-local variables, and the pages that relocations write to.
+    Kept are headers, the dynamic linker's tables, exported data, the initial values of thread-local
+    variables, and pages that relocations write to.
     """
     canvas = Canvas(spans.end, spans.reason)
     relocated = _relocated_pages(elf)
@@ -65,10 +65,10 @@ def strip_initializers(elf: Elf, spans: Spans) -> Spans:
 
 
 def stop_patches(elf: Elf) -> tuple[Patch, ...]:
-    """Return the changes of the dynamic section with which no constructor or destructor runs.
+    """Return the changes of the dynamic section that disable constructors and destructors.
 
-    Arrays of them become empty; `DT_INIT` and `DT_FINI` become one more size of the array that only
-    programs have (`DT_PREINIT_ARRAY`): there is no tag for an entry that is void.
+    Their arrays become empty. `DT_INIT` and `DT_FINI` become another size of the array that only
+    programs have (`DT_PREINIT_ARRAY`), as no tag means a void entry.
     """
     patches = []
     for segment in elf.segments:
@@ -87,9 +87,9 @@ def stop_patches(elf: Elf) -> tuple[Patch, ...]:
 
 
 def _is_read_by_code_only(section: ElfSection, packed_relocations: bool) -> bool:
-    """Whether nobody but the library's own code reads a section of data.
+    """Whether only the library's own code reads a section of data.
 
-    Where packed relocations write (RELR) is not looked up: writable data stays then.
+    The targets of packed relocations (RELR) are not decoded; writable data then stays.
     """
     if section.flags & SHF_TLS or section.name in _KEPT_SECTIONS:
         return False
@@ -97,10 +97,10 @@ def _is_read_by_code_only(section: ElfSection, packed_relocations: bool) -> bool
 
 
 def _relocated_pages(elf: Elf) -> NDArray[np.int64]:
-    """Return the file offsets of the pages that relocations write to, rising."""
+    """Return the file offsets of the pages that relocations write to, ascending."""
     tables = [table_rows(elf, name, RELOCATION) for name in (".rela.dyn", ".rela.plt")]
     slots = np.concatenate(tables)["slot"].astype(np.int64)
-    # The first and the last byte: packed structures put slots over the ends of pages.
+    # A slot's first and last byte: in packed structures it may cross a page boundary.
     places = elf.offsets_of(np.concatenate((slots, slots + 7)))
     pages: NDArray[np.int64] = np.unique(places[places >= 0] // PAGE_BYTES) * PAGE_BYTES
     return pages

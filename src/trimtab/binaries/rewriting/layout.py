@@ -1,4 +1,4 @@
-"""Where the kept bytes of a file go when whole removed pages leave it."""
+"""The layout of a file from which whole pages were removed."""
 
 from dataclasses import dataclass
 
@@ -15,21 +15,21 @@ from trimtab.binaries.elf.headers import (
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
 
-# Each hole takes up to two program headers, and glibc keeps a library's load commands, of 56 bytes
+# Each hole takes up to two program headers. glibc keeps a library's load commands, of 56 bytes
 # each, on the stack of the thread that opens it.
 MOST_HOLES = 2_000
-# Behind all segments bytes only need the alignment of the sections that hold them.
+# After all segments bytes only need their section's alignment.
 _UNMAPPED_ALIGNMENT = 64
 
 
 @dataclass(frozen=True, eq=False)
 class CompactLayout:
-    """The runs of bytes that a compacted file keeps: int64 arrays of shape (n,), by source offset.
+    """The kept runs of bytes of a compacted file: int64 arrays of shape (n,), by source offset.
 
     Run i is [start[i], end[i]) of the source and begins at `destination[i]`. `table` is the run
-    that holds the new program header table, or -1 when it stays where it was. `zeros` are the parts
-    of holes, as (start, end) in the source, that held data of a library that is not started: they
-    read as zeros, but for the pages that the table takes.
+    with the new program header table, or -1 if the table stays in place. `zeros` are the parts of
+    holes, as (start, end) in the source, that held data of a library that is not initialized: they
+    read as zeros, except for the table's pages.
     """
 
     start: NDArray[np.int64]
@@ -41,17 +41,17 @@ class CompactLayout:
 
     @property
     def size_bytes(self) -> int:
-        """The length of the runs in the destination, without what is appended."""
+        """The length of the runs in the destination, without appended bytes."""
         return int((self.destination + self.end - self.start).max())
 
     def translate(self, offset: int) -> int:
-        """Return where a byte of the source is, or where the next kept one is if it left."""
+        """Return the new offset of a source byte, or of the next kept byte if it was removed."""
         run = min(int(np.searchsorted(self.end, offset, "right")), self.end.size - 1)
         inside = min(max(offset - int(self.start[run]), 0), int(self.end[run] - self.start[run]))
         return int(self.destination[run]) + inside
 
     def pieces(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the parts of [start, end) of the source that are kept; neighbours are joined."""
+        """Return the kept parts of [start, end) of the source; neighbours are joined."""
         first = int(np.searchsorted(self.end, start, "right"))
         last = int(np.searchsorted(self.start, end))
         kept: list[tuple[int, int]] = []
@@ -65,11 +65,11 @@ class CompactLayout:
 
 
 def plan_layout(elf: Elf, spans: Spans, minimum_hole_bytes: int) -> CompactLayout:
-    """Decide which pages leave and where the others go, keeping offsets congruent to addresses.
+    """Decide which pages are removed and where the others go; offsets stay congruent to addresses.
 
-    Only runs of at least `minimum_hole_bytes` leave segments, the largest 2,000 at most. The first
-    one with room for the new program header table keeps the pages that it takes: there the table
-    has an address within the library, and the offset that belonged to it.
+    Segments lose at most the 2,000 largest runs of at least `minimum_hole_bytes`. The first run
+    with room for the new program header table keeps the pages for it. There the table has an
+    address within the library, and the matching offset.
     """
     mapped = _mapped_pages(elf)
     first, count = chosen_holes(elf, spans, minimum_hole_bytes)
@@ -94,14 +94,14 @@ def plan_layout(elf: Elf, spans: Spans, minimum_hole_bytes: int) -> CompactLayou
 def chosen_holes(
     elf: Elf, spans: Spans, minimum_hole_bytes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first page and the length in pages of each run of pages that leaves a segment."""
+    """Return the first page and length in pages of each run of pages removed from a segment."""
     first, count = _runs(_mapped_pages(elf) & ~_needed_pages(elf, spans))
     keep = count * PAGE_BYTES >= max(minimum_hole_bytes, PAGE_BYTES)
     return _with_room_for_table(elf, first[keep], count[keep])
 
 
 def _zeros(elf: Elf, spans: Spans, gone: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return each run of gone pages from its first one with data of start-up on."""
+    """Return each run of removed pages, beginning at its first page with start-up data."""
     data = pages_of(spans, spans.reason == SpanReason.START_UP_DATA)
     zeros = []
     for low, pages in zip(*(part.tolist() for part in _runs(gone)), strict=True):
@@ -120,7 +120,7 @@ def _place(
 ) -> CompactLayout:
     starts = np.array([run[0] for run in runs], np.int64)
     destination, cursor = np.zeros_like(starts), 0
-    # The table comes last: tools read the sections around its address as one piece of the file.
+    # The table comes last: tools read the sections around its address as one part of the file.
     for index in np.argsort(starts == table_start, kind="stable").tolist():
         start, end, alignment = runs[index]
         cursor += (start - cursor) % alignment
@@ -137,7 +137,7 @@ def _place(
 
 
 def _cut(run: tuple[int, int, int], start: int, end: int) -> list[tuple[int, int, int]]:
-    """Cut a run so that [start, end) is one of its own."""
+    """Cut a run so that [start, end) is a separate run."""
     low, high, alignment = run
     if not low <= start < high:
         return [run]
@@ -146,17 +146,18 @@ def _cut(run: tuple[int, int, int], start: int, end: int) -> list[tuple[int, int
 
 
 def _needed_pages(elf: Elf, spans: Spans) -> NDArray[np.bool_]:
-    """Return which pages of the file hold a byte that is kept."""
+    """Return which pages of the file hold a kept byte."""
     needed = pages_of(spans, spans.kept)
     needed[0] = True
-    # Where the library begins and ends others must not be mapped: what left may come back there.
+    # Keep the first and last page: nothing else may be mapped there, as removed pages may be
+    # restored.
     for load in (elf.loads[0], elf.loads[-1]):
         if load.file_bytes:
             needed[
                 load.offset // PAGE_BYTES if load is elf.loads[0] else (load.end - 1) // PAGE_BYTES
             ] = True
     for load in elf.loads:
-        # Memory past a segment's bytes in the file (.bss) goes on from its last page.
+        # Memory past a segment's file bytes (.bss) continues from its last page.
         if load.memory_bytes > load.file_bytes > 0:
             needed[(load.end - 1) // PAGE_BYTES] = True
     return needed
@@ -187,9 +188,9 @@ def _runs(marks: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 
 def _unmapped_runs(elf: Elf, spans: Spans, mapped: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
-    """Return what is kept outside mapped pages, but for what comes behind all of these runs.
+    """Return the kept bytes outside mapped pages, except those that are written after the runs.
 
-    That are the section headers, which are made anew, and then the trailer.
+    These are the section headers, which are rewritten, and the trailer.
     """
     table = elf.section_header_offset
     table_end = table + len(elf.sections) * SECTION_HEADER.size
@@ -207,10 +208,10 @@ def _unmapped_runs(elf: Elf, spans: Spans, mapped: NDArray[np.bool_]) -> list[tu
 
 
 def start_of_trailer(elf: Elf) -> int:
-    """Return where the bytes begin that no header knows: what was appended to the file.
+    """Return the start of the appended bytes that no header covers.
 
-    They are found from the file's end, as a ZIP archive is. It is the file's length where nothing
-    but zeros, which pad, is there.
+    Readers find them from the file's end, as with a ZIP archive. Returns the file's length if there
+    are only zeros, which are padding.
     """
     ends = [HEADER.size, elf.program_header_offset + len(elf.segments) * PROGRAM_HEADER.size]
     ends.append(elf.section_header_offset + len(elf.sections) * SECTION_HEADER.size)
@@ -221,8 +222,8 @@ def start_of_trailer(elf: Elf) -> int:
 
 
 def new_header_count(elf: Elf, holes: int) -> int:
-    """Return the most program headers that a file with so many holes can need."""
-    # Each hole splits a segment and may have zeros of its own; the table; PT_PHDR.
+    """Return the largest number of program headers for a file with so many holes."""
+    # Each hole splits a segment and may have zeros; add the table and PT_PHDR.
     return len(elf.segments) + 2 * holes + 2
 
 
@@ -233,7 +234,7 @@ def _table_pages(elf: Elf, holes: int) -> int:
 def _with_room_for_table(
     elf: Elf, first: NDArray[np.int64], count: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Drop the smallest holes until the table of program headers has room in the largest one."""
+    """Drop the smallest holes until the program header table fits into the largest one."""
     chosen = np.argsort(-count, kind="stable")[:MOST_HOLES]
     inside = [_segment_of(elf, int(first[i]), int(count[i])) is not None for i in chosen]
     while chosen.size and _table_pages(elf, chosen.size) > max(
@@ -245,7 +246,7 @@ def _with_room_for_table(
 
 
 def _segment_of(elf: Elf, page: int, pages: int) -> int | None:
-    """Return the number of the PT_LOAD that alone maps all these pages, or None."""
+    """Return the index of the only PT_LOAD that maps all these pages, or None."""
     start, end = page * PAGE_BYTES, (page + pages) * PAGE_BYTES
     for number, segment in enumerate(elf.segments):
         if segment.type == PT_LOAD and segment.offset <= start and end <= segment.end:
@@ -256,7 +257,7 @@ def _segment_of(elf: Elf, page: int, pages: int) -> int | None:
 def _place_of_table(
     elf: Elf, first: NDArray[np.int64], count: NDArray[np.int64]
 ) -> tuple[int, int] | None:
-    """Return start and end of the pages that the new table takes, or None without holes."""
+    """Return start and end of the new table's pages, or None without holes."""
     pages = _table_pages(elf, first.size)
     for low, have in zip(first.tolist(), count.tolist(), strict=True):
         if have >= pages and _segment_of(elf, low, have) is not None:

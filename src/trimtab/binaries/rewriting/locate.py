@@ -1,4 +1,4 @@
-"""Locate what a library's workload used: from functions to spans of the file."""
+"""Locate the used code of a library: from functions to spans of the file."""
 
 from collections.abc import Iterable
 
@@ -21,15 +21,15 @@ from trimtab.binaries.elf.headers import (
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans, joined
 
-# Stubs that the linker wrote: one FDE may cover a whole table of them.
+# Stubs written by the linker: one FDE may cover a whole table of them.
 LINKAGE_SECTIONS = {".plt", ".plt.got", ".plt.sec", ".plt.bnd", ".iplt", ".init", ".fini"}
 _SYMBOL_PREFIXES = (".debug", ".zdebug", ".gdb_index", ".gnu.build.attributes", ".gnu_debugdata")
 _SYMBOL_NAMES = {".comment", ".symtab_shndx", ".note.gnu.gold-version"}
 _PADDING_CHUNK_BYTES = 1 << 20
 _CHUNK_BYTES = 1 << 22
 _LONGEST_ALIGNMENT_BYTES = 4096
-# The bytes that no-operations of any length, int3 and zero fill consist of. None of them, alone
-# or joined, is a return, call or unconditional jump.
+# The bytes of no-operations of any length, int3 and zero fill. No sequence of them is a return,
+# call or unconditional jump.
 _JMP_REL8, _JMP_REL32 = 0xEB, 0xE9
 _IS_PADDING = np.isin(np.arange(256), list(bytes.fromhex("000f1f2e404466808490cc")))
 
@@ -37,10 +37,10 @@ _IS_PADDING = np.isin(np.arange(256), list(bytes.fromhex("000f1f2e404466808490cc
 def locate(elf: Elf, functions: Functions, used: NDArray[np.bool_], keep_symbols: bool) -> Spans:
     """Return the spans of `elf` when only the functions marked in `used` (bool, (n,)) are kept.
 
-    Code is removed only where an unused function lies wholly within one executable section. All
-    code stays when the library has text relocations (they would write into removed pages), no
-    section headers or no function table. Symbols are removed unless `keep_symbols`; zero bytes
-    that neither a segment nor a section holds are removed always.
+    Only unused functions that lie in one executable section are removed. All code stays if the
+    library has text relocations (they would write into removed pages), no section headers or no
+    function table. Symbols are removed unless `keep_symbols`; zero bytes outside segments and
+    sections always are.
     """
     if used.shape != functions.start.shape:
         raise ValueError(f"{used.shape} marks for {functions.start.shape} functions")
@@ -74,9 +74,9 @@ def locate(elf: Elf, functions: Functions, used: NDArray[np.bool_], keep_symbols
 
 
 def _mapped_with(elf: Elf) -> list[tuple[int, int]]:
-    """Return the bytes around segments that are mapped with them: pages are mapped whole.
+    """Return the bytes that are mapped together with segments, as pages are mapped whole.
 
-    These pages stay, so that it costs nothing to leave there what was.
+    These pages stay, so keeping their bytes costs nothing.
     """
     return [
         (
@@ -89,13 +89,13 @@ def _mapped_with(elf: Elf) -> list[tuple[int, int]]:
 
 
 def left_as_it_is(elf: Elf, why: str) -> Spans:
-    """Return the spans of `elf` when every byte stays, and the reason for that."""
+    """Return the spans of `elf` with every byte kept, and the reason."""
     whole = Canvas.of(elf.size_bytes, SpanReason.WHOLE)
     return Spans(whole.end, whole.reason, elf.build_id, f"it is left as it is: {why}")
 
 
 def is_symbols(elf: Elf, section: ElfSection) -> bool:
-    """Whether a section is there for debuggers and linkers only: what `strip` removes."""
+    """Whether a section is only for debuggers and linkers, so that `strip` removes it."""
     if section.flags & SHF_ALLOC or section.type == SHT_NOBITS:
         return False
     if section.type in (SHT_SYMTAB, SHT_STRTAB):
@@ -112,9 +112,9 @@ def _why_whole(elf: Elf, functions: Functions) -> str:
 
 
 def _keep_what_is_not_zero(elf: Elf, canvas: Canvas) -> None:
-    """Paint data over every byte outside segments and sections that is not a zero.
+    """Paint data over every nonzero byte outside segments and sections.
 
-    Programs carry archives behind their last section; only zeros are padding.
+    Programs carry archives after their last section; only zeros are padding.
     """
     painted = Canvas.of(elf.size_bytes, SpanReason.PADDING)
     held = [(s.offset, s.end) for s in elf.sections] + [(s.offset, s.end) for s in elf.segments]
@@ -132,7 +132,7 @@ def _keep_what_is_not_zero(elf: Elf, canvas: Canvas) -> None:
 def _within_sections(
     elf: Elf, functions: Functions, used: NDArray[np.bool_], code: list[ElfSection]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Return start, end (file offsets) and mark of the functions wholly within one section."""
+    """Return start, end (file offsets) and mark of the functions that lie in one section."""
     address = functions.start.astype(np.int64)
     start = elf.offsets_of(address)
     end = start + functions.size.astype(np.int64)
@@ -148,9 +148,9 @@ def _within_sections(
 def _alignment(
     elf: Elf, start: NDArray[np.int64], end: NDArray[np.int64], unused: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the gaps before unused functions that hold no-operations or a jump over them.
+    """Return the gaps before unused functions with only no-operations, or a jump over them.
 
-    Such bytes have no way out but into the function behind them, which did not run.
+    Such bytes only lead into the next function, which did not run.
     """
     low, high = end[:-1], start[1:]
     chosen = unused[1:] & (high > low) & (high - low <= _LONGEST_ALIGNMENT_BYTES)
@@ -173,7 +173,7 @@ def _alignment(
 def _leading_jump(
     code: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return how long the jump is with which an assembler spares long gaps, 0 without one."""
+    """Return the length of the jump with which an assembler skips a long gap, 0 without one."""
     opcode, length = code[start], end - start
     short = (opcode == _JMP_REL8) & (length > 2)
     short &= code[np.minimum(start + 1, code.size - 1)] == length - 2
@@ -184,7 +184,7 @@ def _leading_jump(
 
 
 def headers_of(elf: Elf) -> list[tuple[int, int]]:
-    """Return the file ranges of the headers, and of the names of sections."""
+    """Return the file ranges of the headers and of the section names."""
     programs, sections = elf.program_header_offset, elf.section_header_offset
     names = elf.sections[elf.section_name_index : elf.section_name_index + 1]
     return [

@@ -1,4 +1,4 @@
-"""Program headers of a compacted file: every segment split where pages left."""
+"""Program headers of a compacted file: segments are split at removed pages."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,12 +19,11 @@ from trimtab.errors import TrimtabError
 
 
 def split_segments(elf: Elf, layout: CompactLayout) -> list[ProgramHeader]:
-    """Return the program headers that map what `layout` keeps at the addresses it had.
+    """Return the program headers that map the kept runs of `layout` at their old addresses.
 
-    Holes stay unmapped, so that whoever calls or reads there faults; where data of a library left
-    that is not started, zeros are mapped, for which a segment without bytes in the file is enough.
-    The table itself is
-    mapped at the address of the pages that it took over, in a read-only segment.
+    Holes stay unmapped, so that calls and reads there fault. Removed data of a library that is not
+    initialized is mapped as zeros, by a segment without file bytes. A read-only segment maps the
+    table at the address of the pages that it took.
     """
     loads = [piece for load in elf.loads for piece in _pieces(load, layout)]
     loads += [piece for load in elf.loads for piece in _zeros(load, layout)]
@@ -40,10 +39,10 @@ def split_segments(elf: Elf, layout: CompactLayout) -> list[ProgramHeader]:
 
 
 def unmap_headers(path: Path) -> None:
-    """Free the addresses that a compacted file's program headers took from removed code.
+    """Unmap a compacted file's program headers from addresses of removed code.
 
-    glibc keeps a copy of headers that no segment maps (`_dl_map_object_from_fd`). A file stays as
-    it is whose headers share a segment with anything else, as in what `patchelf` wrote.
+    glibc keeps a copy of headers that no segment maps (`_dl_map_object_from_fd`). A file whose
+    headers share a segment, as after `patchelf`, is unchanged.
     """
     elf = read_elf(path)
     table, length = elf.program_header_offset, len(elf.segments) * PROGRAM_HEADER.size
@@ -57,7 +56,7 @@ def unmap_headers(path: Path) -> None:
 
 
 def _pieces(load: ProgramHeader, layout: CompactLayout) -> list[ProgramHeader]:
-    """Return the parts of one PT_LOAD, but for the pages that the table took over."""
+    """Return the parts of one PT_LOAD, without the table's pages."""
     pieces = []
     parts = layout.pieces(load.offset, load.end) or [(load.offset, load.offset)]
     table = int(layout.start[layout.table]) if layout.table >= 0 else -1
@@ -66,7 +65,7 @@ def _pieces(load: ProgramHeader, layout: CompactLayout) -> list[ProgramHeader]:
             continue
         last = end == load.end
         address = load.address + start - load.offset
-        # A segment without bytes in the file has no place there; its offset is only a remainder.
+        # A segment without file bytes has no place there; only its offset's remainder matters.
         offset = layout.translate(start) if load.file_bytes else address % PAGE_BYTES
         congruent = load.alignment and (address - offset) % load.alignment == 0
         length = end - start
@@ -85,7 +84,7 @@ def _pieces(load: ProgramHeader, layout: CompactLayout) -> list[ProgramHeader]:
 
 
 def _zeros(load: ProgramHeader, layout: CompactLayout) -> list[ProgramHeader]:
-    """Return segments of zeros where data left this PT_LOAD."""
+    """Return segments of zeros for removed data of this PT_LOAD."""
     zeros = []
     for start, end in layout.zeros:
         start, end = max(start, load.offset), min(end, load.end)
@@ -109,7 +108,7 @@ def _zeros(load: ProgramHeader, layout: CompactLayout) -> list[ProgramHeader]:
 def _with_largest_alignment(elf: Elf, loads: list[ProgramHeader]) -> list[ProgramHeader]:
     """Give the first segment the largest alignment: glibc aligns the library to the maximum.
 
-    The first one never moves. Raises TrimtabError where its address does not allow it.
+    The first segment never moves. Raises TrimtabError if its address is not aligned.
     """
     largest, first = max(load.alignment for load in elf.loads), loads[0]
     if largest <= max(load.alignment for load in loads):

@@ -1,4 +1,4 @@
-"""Kernels pruned within a compressed cubin: zeros in their place, compressed again."""
+"""Prune kernels in a compressed cubin: replace them by zeros and compress again."""
 
 import re
 import struct
@@ -14,17 +14,17 @@ from trimtab.binaries.gpu.cubin_reach import reachable_sections
 from trimtab.binaries.gpu.fatbin import Compression, Element, ElementKind, cubin_bytes
 from trimtab.zstd import zstd
 
-# The level at which fatbinary compresses: its frames have the very lengths that this one gives.
+# fatbinary's compression level: this level gives exactly its frame lengths.
 _ZSTD_LEVEL = 19
 _SIZES = struct.Struct("<QI")  # of an element's header: padded payload, compressed size
 _SIZES_OFFSET = 8
 _STRTAB = 3
-_GONE = "#"  # begins no identifier
+_GONE = "#"  # not valid at the start of an identifier
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """An element's new bytes, with header and padding, and the kernels that are gone."""
+    """An element's new bytes, with header and padding, and the removed kernels."""
 
     element: bytes
     removed: tuple[str, ...]
@@ -38,12 +38,11 @@ def prune_element(
 ) -> Pruned | None:
     """Return `element` of the file `data` (uint8) without the kernels that are not `used`.
 
-    Code that the kernels of these mangled names do not reach becomes zeros. A kernel that is gone
-    gets another name, since the driver would launch the zeros: looking it up by its own fails with
-    cudaErrorSymbolNotFound (500). All else keeps its place. The module has another digest then: a
-    later trace names it by that one. Returns None where nothing is gained: no kernel goes, or the
-    element is not compressed or becomes no smaller. Raises FatbinError or CubinError where it is
-    damaged, or more than `expansion` leaves.
+    Code that the kernels of these mangled names do not reach becomes zeros. A removed kernel is
+    renamed, as the driver would launch the zeros: looking it up fails with cudaErrorSymbolNotFound
+    (500). All other bytes keep their place. A later trace identifies the module by its new digest.
+    Returns None if no kernel is removed, or if the element is not compressed or gets no smaller.
+    Raises FatbinError or CubinError if it is damaged or exceeds `expansion`.
     """
     if element.compression == "none" or element.kind is not ElementKind.ELF:
         return None
@@ -76,7 +75,7 @@ def _compress(program: bytes, compression: Compression) -> bytes:
 
 
 def _without(cubin: Cubin, kept: Collection[int]) -> bytes:
-    """Return the cubin's bytes with zeros in the sections that are not `kept`."""
+    """Return the cubin's bytes with zeros in sections that are not `kept`."""
     program = bytearray(cubin.data)
     for index, row in enumerate(cubin.sections):
         if index not in kept:
@@ -86,9 +85,9 @@ def _without(cubin: Cubin, kept: Collection[int]) -> bytes:
 
 
 def _renamed(cubin: Cubin, program: bytes, kernels: Collection[str]) -> bytes:
-    """Return `program` with a # for the first letter of these kernels and of their sections.
+    """Return `program` with # as the first letter of these kernels and of their sections.
 
-    The driver takes a kernel's name from its symbol and from those of `.text.` and `.nv.info.`.
+    The driver takes a kernel's name from its symbol and from the names of `.text.` and `.nv.info.`.
     """
     names = b"|".join(sorted(re.escape(name.encode()) for name in kernels))
     pattern = re.compile(rb"(?<=[.\0])(?:" + names + rb")(?=\0)")

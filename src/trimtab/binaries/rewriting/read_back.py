@@ -1,8 +1,8 @@
-"""A slim library read back and compared with its source, before anybody loads it.
+"""Read a slim library back and compare it with its source, before any program loads it.
 
-What a reader or a writer of ours got wrong is found here, in the run that made it, and not by a
-program that crashes: the file keeps every promise of the format, every byte that was to stay is at
-the address that it had, and nothing else changed than what was meant to.
+Errors of our readers and writers are found here, in the run that made them, and not by a crash. The
+file has to follow all format rules, every kept byte has to be at its old address, and nothing else
+may have changed except as intended.
 """
 
 import os
@@ -42,21 +42,21 @@ from trimtab.errors import TrimtabError
 
 WRITTEN_WRONGLY = "its slim library was written wrongly and is not used"
 _CHUNK_BYTES = 1 << 22
-# Of a header's fields: where the tables are and how long they are.
+# Header fields with offsets and numbers of entries of the tables.
 _MOVED_FIELDS = (5, 6, 10, 12)
 
 
 class WrittenWronglyError(TrimtabError):
-    """A slim library is not what was meant: nobody may load it."""
+    """A slim library is not as intended: nobody may load it."""
 
 
 def read_back(
     path: Path, source: Elf, spans: Spans, patches: Sequence[Patch] = (), companion: str = ""
 ) -> None:
-    """Check the library at `path`, which `rewrite` made of `source` by `spans` and `patches`.
+    """Check the library at `path`, which `rewrite` made from `source` by `spans` and `patches`.
 
-    `companion` is the name that `add_dt_auxiliary` gave it, if it did. Raises WrittenWronglyError,
-    which names the library and the promise that is broken; the file is removed then.
+    `companion` is the name added by `add_dt_auxiliary`, if any. Raises WrittenWronglyError, which
+    names the library and the violated rule, after removing the file.
     """
     try:
         if not spans.removed_bytes:
@@ -78,7 +78,7 @@ def read_back(
 
 
 def _check_copy(slim: Elf, source: Elf, patches: Sequence[Patch]) -> None:
-    """Nothing was removed: both files are the same, but for what moved within."""
+    """Nothing was removed: check that both files are equal, except for the patches."""
     if slim.size_bytes != source.size_bytes:
         raise ElfError(slim.path, "is of another length than its source")
     for at in range(0, source.size_bytes, _CHUNK_BYTES):
@@ -97,7 +97,7 @@ def _check_header(slim: Elf, source: Elf) -> None:
 
 
 def _check_segments(slim: Elf, source: Elf) -> None:
-    """Segments map what those of the source did, without what left, and protect it alike."""
+    """Check that segments map the kept memory of the source's, with the same protection."""
     ends = [
         (elf.loads[0].address, elf.loads[-1].address + elf.loads[-1].memory_bytes)
         for elf in (slim, source)
@@ -132,7 +132,7 @@ def _check_segments(slim: Elf, source: Elf) -> None:
 
 
 def _is_table(slim: Elf, load: ProgramHeader) -> bool:
-    """Whether a segment holds nothing but the program headers."""
+    """Whether a segment holds only the program headers."""
     length = len(slim.segments) * PROGRAM_HEADER.size
     return load.flags == PF_R and (load.offset, load.file_bytes) == (
         slim.program_header_offset,
@@ -141,7 +141,7 @@ def _is_table(slim: Elf, load: ProgramHeader) -> bool:
 
 
 def _meant(slim: Elf, source: Elf, companion: str) -> list[tuple[int, int]]:
-    """Return the file ranges of the source that may have changed: headers and the companion."""
+    """Return the file ranges of the source that may change: headers and the auxiliary's entry."""
     table, length = source.program_header_offset, len(source.segments) * PROGRAM_HEADER.size
     ranges = [(0, HEADER.size), (table, table + length)]
     table, length = source.section_header_offset, len(source.sections) * SECTION_HEADER.size
@@ -152,7 +152,7 @@ def _meant(slim: Elf, source: Elf, companion: str) -> list[tuple[int, int]]:
 
 
 def _companion(slim: Elf, source: Elf, companion: str) -> tuple[int, int]:
-    """Return the range of the dynamic entry for `companion`; it replaces no other promise."""
+    """Return the range of the dynamic entry for `companion`, after a check of its name."""
     section = read_dynamic_section(slim)
     index = max(
         (i for i, (tag, _) in enumerate(section.entries) if tag == dt.DT_AUXILIARY), default=-1
@@ -170,9 +170,9 @@ def _companion(slim: Elf, source: Elf, companion: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class _Comparison:
-    """What the bytes of the source became: spans (`end`, `kept`), patches, and what else changed.
+    """The expected bytes: spans (`end`, `kept`), patches, and ranges that may change.
 
-    `meant` are ranges [start, end) of the source that are checked for themselves.
+    `meant` are ranges [start, end) of the source that are checked separately.
     """
 
     end: NDArray[np.int64]
@@ -182,7 +182,7 @@ class _Comparison:
 
 
 def _check_bytes(slim: Elf, source: Elf, spans: Spans, comparison: _Comparison) -> None:
-    """Every kept byte that is mapped has the address that it had; none is missing."""
+    """Check that every kept, mapped byte has its old address, and that none is missing."""
     with slim.path.open("rb", 0) as now, source.path.open("rb", 0) as before:
         covered = _check_loads(slim, source, comparison, now, before)
     _check_covered(slim, source, spans, covered)
@@ -191,9 +191,9 @@ def _check_bytes(slim: Elf, source: Elf, spans: Spans, comparison: _Comparison) 
 def _check_loads(
     slim: Elf, source: Elf, comparison: _Comparison, now: BinaryIO, before: BinaryIO
 ) -> NDArray[np.bool_]:
-    """Compare what segments hold, and return which pages of the source they cover.
+    """Compare the segments' bytes, and return which pages of the source they cover.
 
-    With a segment the rest of its last page is mapped, and whatever the file has there.
+    The rest of a segment's last page is mapped too, with the file's bytes there.
     """
     owners = source.loads
     covered = np.zeros(-(-source.size_bytes // PAGE_BYTES) + 1, bool)
@@ -236,9 +236,9 @@ def _compare(
     length: int,
     may_end: bool = False,
 ) -> None:
-    """Compare bytes of the slim file from `offset` on with those of its source from `start` on.
+    """Compare bytes of the slim file from `offset` on with the source's from `start` on.
 
-    Where files `may_end`, zeros follow.
+    If files `may_end`, zeros follow.
     """
     found = os.pread(now.fileno(), length, offset)
     expected = bytearray(os.pread(before.fileno(), length, start))
@@ -263,7 +263,7 @@ def _compare(
 
 
 def _check_sections(slim: Elf, source: Elf, spans: Spans) -> None:
-    """Sections that no segment holds, such as symbols that stay, are whole."""
+    """Check that sections outside segments, such as kept symbols, are complete."""
     if len(slim.sections) < len(source.sections):
         raise ElfError(slim.path, "has fewer sections than its source")
     kept = spans.kept

@@ -1,4 +1,4 @@
-"""Regions rewritten so that they hold only the elements that are kept."""
+"""Rewrite regions of GPU code so that they hold only the kept elements."""
 
 import struct
 from bisect import bisect_right
@@ -19,9 +19,9 @@ _NO_REPLACEMENTS: Mapping[int, bytes] = {}
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """Bytes that belong at file offset `offset`: uint8, shape (n,).
+    """Bytes for file offset `offset`: uint8, shape (n,).
 
-    They were at `source` where they only moved; it is -1 for bytes that are new.
+    `source` is their old offset if they moved, -1 for new bytes.
     """
 
     offset: int
@@ -46,15 +46,14 @@ def apply_patches(patches: Sequence[Patch], offset: int, chunk: NDArray[np.uint8
 
 @dataclass(frozen=True, eq=False)
 class RewrittenGpuCode:
-    """How a file changes: patches by rising offset, disjoint, and the bytes nothing needs then.
+    """The changes of a file: patches by rising offset, disjoint, and the freed bytes.
 
-    `placed` says where each element that is still listed in its region begins, by the offset that
-    it had.
+    `placed` maps the old offset of each element still listed in its region to its new one.
 
-    `free_start` and `free_end` (int64, (n,)) are sorted, disjoint, non-empty intervals of the
-    file, at most one a region or frame; no patch touches them. They have to become zeros:
-    cuobjdump takes other bytes behind a region for a damaged one. `padding_start` and
-    `padding_end` are intervals between them that hold alignment, all zeros.
+    `free_start` and `free_end` (int64, (n,)) are sorted, disjoint, non-empty intervals of the file,
+    at most one a region or frame; no patch touches them. They must become zeros: cuobjdump takes a
+    region with other bytes after it for damaged. `padding_start` and `padding_end` are intervals of
+    alignment between them, all zeros.
     """
 
     patches: tuple[Patch, ...]
@@ -72,16 +71,15 @@ def rewrite_regions(
     replacements: Mapping[int, bytes] = _NO_REPLACEMENTS,
     registered: Collection[int] = (),
 ) -> RewrittenGpuCode:
-    """Return how `data`, a file's bytes, changes when only the pieces at offsets `keep` stay.
+    """Return the changes of `data`, a file's bytes, if only the pieces at offsets `keep` stay.
 
-    Kept elements move to the front of their region, in order, and its header says the new size;
-    the region itself stays where it is, since wrappers point at it. An element moves as a whole:
-    the offsets in its header count from its own start, and sizes are multiples of eight, so that
-    its alignment stays too. A region of which nothing is kept is free with its header, unless its
-    offset is among `registered`: then it stays as one without elements.
-    `replacements` gives kept elements, by offset, other bytes; they must not be longer than the
-    element. Raises ValueError for an offset in `keep` or `replacements` that is no piece's, or a
-    replacement that does not fit or is not whole words.
+    Kept elements move to the front of their region, in order, and its header gets the new size. The
+    region itself stays in place, as wrappers point to it. Elements can be moved: offsets in their
+    headers count from their start, and sizes are multiples of eight, which keeps the alignment. A
+    region without kept elements is freed with its header, unless its offset is in `registered`:
+    then it stays without elements. `replacements` has new bytes, by offset, for kept elements; they
+    must not be longer. Raises ValueError for an offset in `keep` or `replacements` without a piece,
+    or a replacement that is too long or not whole words.
     """
     kept = set(keep)
     elements = {e.offset for region in gpu_code.regions for e in region.elements}
@@ -121,7 +119,7 @@ def _rewrite(
     patches: list[Patch],
     placed: dict[int, int],
 ) -> int:
-    """Append the patches of one region; return the file offset behind its last element."""
+    """Append the patches of one region; return the file offset after its last element."""
     moved: list[Patch] = []
     end = region.offset + REGION_HEADER_BYTES
     for element in region.elements:

@@ -19,9 +19,9 @@ _GONE = ElfSection("", 0, SHT_NULL, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 def without_symbols(elf: Elf, spans: Spans) -> list[ElfSection]:
-    """Return the sections at their indexes, with an unused entry for each that was removed.
+    """Return the sections at their indexes, with unused entries for removed ones.
 
-    The index of a section is part of symbols and other headers, so that none may change.
+    Symbols and other headers refer to sections by index, so no index may change.
     """
     if not spans.bytes_of(SpanReason.SYMBOLS):
         return elf.sections
@@ -29,12 +29,12 @@ def without_symbols(elf: Elf, spans: Spans) -> list[ElfSection]:
 
 
 def split_sections(sections: list[ElfSection], layout: CompactLayout) -> list[ElfSection]:
-    """Return headers that describe bytes which are in the compacted file.
+    """Return headers for the sections' bytes in the compacted file.
 
-    A section with holes keeps its index for its first piece, and its other pieces follow behind
-    all sections, with its name. Tools for GPU code read one section of it only and look for regions
-    anywhere in there: its header covers what is left in the file, where its pieces follow each
-    other. One that left altogether holds no bytes (SHT_NOBITS).
+    The first piece of a section with holes keeps its index; the other pieces, with the same name,
+    follow after all sections. Tools for GPU code read only one section and search all of it for
+    regions. So its header covers all remaining bytes, whose pieces are adjacent. A removed section
+    holds no bytes (SHT_NOBITS).
     """
     result, appended = [], []
     for section in sections:
@@ -59,7 +59,7 @@ def split_sections(sections: list[ElfSection], layout: CompactLayout) -> list[El
 def _parts(section: ElfSection, layout: CompactLayout) -> list[tuple[int, int]]:
     parts = layout.pieces(section.offset, section.end)
     if not section.flags & SHF_ALLOC:
-        # Kept whole: it may lie over the boundary of two runs, which then follow each other.
+        # Kept whole: it may cross the boundary of two adjacent runs.
         return [(section.offset, section.end)] if parts else []
     table = int(layout.start[layout.table]) if layout.table >= 0 else -1
     return [part for part in parts if part[0] != table]

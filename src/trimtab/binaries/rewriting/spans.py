@@ -1,4 +1,4 @@
-"""What of a file is kept and what is removed, to the byte, and why."""
+"""Which bytes of a file are kept or removed, and why."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,11 +61,11 @@ _TEXTS = {
     SpanReason.UNREAD_DATA: "data that was not read",
     SpanReason.UNWIND_TABLES: "unwind tables of unused functions",
 }
-# What is read, never executed.
+# Read, never executed.
 GPU_REMOVED = (SpanReason.GPU_ARCHITECTURE, SpanReason.GPU_UNUSED, SpanReason.GPU_PTX)
-# What is executed: where it is missing, there are traps and holes.
+# Executed: missing code becomes traps and holes.
 REMOVED_CODE = (SpanReason.UNUSED, SpanReason.START_UP_CODE)
-# Constants that come back, page by page, when they are read.
+# Constants that are restored, page by page, when they are read.
 REMOVED_DATA = (SpanReason.UNREAD_DATA, SpanReason.UNWIND_TABLES)
 _REMOVED = (
     *REMOVED_CODE,
@@ -82,9 +82,9 @@ _KEPT = np.array([reason.kept for reason in SpanReason])
 class Spans:
     """Spans that tile a file of `end[-1]` bytes: file offsets, int64, and reason codes, uint8.
 
-    All arrays have shape (n,); span i is [start[i], end[i]). Kept GPU code is where it is written,
-    at the front of its region. `build_id` and `note` say which library it is about and why its
-    code is kept whole, if it is.
+    All arrays have shape (n,); span i is [start[i], end[i]). Kept GPU code is at its new place, at
+    the front of its region. `build_id` identifies the library; `note` says why all code is kept, if
+    it is.
     """
 
     end: NDArray[np.int64]
@@ -110,12 +110,12 @@ class Spans:
 
     @property
     def kept_bytes(self) -> int:
-        """The bytes that stay."""
+        """The number of kept bytes."""
         return int((self.end - self.start)[self.kept].sum())
 
     @property
     def removed_bytes(self) -> int:
-        """The bytes that go; kept and removed add up to the size."""
+        """The number of removed bytes; kept and removed add up to the size."""
         return int((self.end - self.start)[~self.kept].sum())
 
     def bytes_of(self, reason: SpanReason) -> int:
@@ -123,7 +123,7 @@ class Spans:
         return int((self.end - self.start)[self.reason == reason].sum())
 
     def validate(self, size_bytes: int) -> None:
-        """Raise UserError unless these spans tile a file of `size_bytes` exactly."""
+        """Raise UserError unless these spans exactly tile a file of `size_bytes`."""
         if not self.end.size or self.end.shape != self.reason.shape:
             raise UserError("spans: expected as many reasons as ends, and at least one")
         if np.any(np.diff(self.end) <= 0) or self.end[0] <= 0 or self.end[-1] != size_bytes:
@@ -134,14 +134,14 @@ class Spans:
 
 @dataclass(eq=False)
 class Canvas:
-    """A file's bytes on which reasons are painted, the later over the earlier."""
+    """A file's bytes, on which reasons are painted, later ones over earlier ones."""
 
     end: NDArray[np.int64]
     reason: NDArray[np.uint8]
 
     @classmethod
     def of(cls, size_bytes: int, reason: SpanReason) -> "Canvas":
-        """Return a file of one reason."""
+        """Return a file with one reason."""
         return cls(np.array([size_bytes], np.int64), np.array([reason], np.uint8))
 
     def paint(
@@ -151,9 +151,9 @@ class Canvas:
         reason: NDArray[np.uint8] | SpanReason,
         over: Sequence[SpanReason] = tuple(SpanReason),
     ) -> None:
-        """Give the bytes of disjoint intervals [start, end), sorted, their reasons.
+        """Paint disjoint, sorted intervals [start, end) with reasons.
 
-        Bytes whose reason is none of `over` keep it.
+        Bytes whose reason is not in `over` keep it.
         """
         chosen = np.flatnonzero(end > start)
         if not chosen.size:
@@ -171,7 +171,7 @@ class Canvas:
         self.merge()
 
     def merge(self) -> None:
-        """Join neighbours of one reason."""
+        """Join neighbours with the same reason."""
         last_of_run = np.append(self.reason[1:] != self.reason[:-1], True)
         self.end, self.reason = self.end[last_of_run], self.reason[last_of_run]
 
@@ -179,7 +179,7 @@ class Canvas:
 def distinct(*runs: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the values of all runs, each once, ascending.
 
-    It is quick where each run is sorted, or nearly: numpy.unique would hash every value first.
+    It is fast for nearly sorted runs: numpy.unique would hash every value first.
     """
     values: NDArray[np.int64] = np.sort(np.concatenate(runs), kind="stable")
     last_of_run = np.append(values[1:] != values[:-1], True)
@@ -189,7 +189,7 @@ def distinct(*runs: NDArray[np.int64]) -> NDArray[np.int64]:
 def joined(
     start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return disjoint intervals, ascending, of the bytes that any of [start, end) holds."""
+    """Return the union of the intervals [start, end): disjoint and ascending."""
     chosen = np.flatnonzero(end > start)
     order = chosen[np.argsort(start[chosen], kind="stable")]
     start, reach = start[order], np.maximum.accumulate(end[order])

@@ -1,9 +1,9 @@
-"""Whether anything but the start-up code of a library ran, and whether others could notice that.
+"""Check that only a library's start-up code ran, and that others could not notice it.
 
-Code of a library is entered in four ways: as a constructor or destructor, which the dynamic linker
-calls; by a name that it exports; through data that it exports, such as tables of virtual functions;
-and through pointers that it hands out when it calls others. Where only the first way was taken and
-the last two are shut, nobody misses a library that is loaded but not started.
+There are four ways into a library: constructors and destructors, which the dynamic linker calls;
+exported functions; exported data, such as virtual function tables; and pointers that it passes to
+other libraries. If only the first way was used and the last two are impossible, nobody notices a
+library that is not initialized.
 """
 
 import numpy as np
@@ -22,9 +22,9 @@ _IRELATIVE = 37
 _RELOCATIONS = {4, 9}  # SHT_RELA, SHT_REL
 _UNDEFINED, _FIRST_RESERVED = 0, 0xFF00
 _LINKER_NAMES = {"__bss_start", "_edata", "_end"}  # ends of sections, which nobody reads
-# Functions and variables of the C and C++ run time that keep nothing which leads back into the
-# library, but what is called at its own end (atexit), and change nothing that others see. Not here:
-# whatever starts threads, handles signals, loads libraries or sets the environment.
+# Functions and variables of the C and C++ run time that keep no reference into the library, except
+# for calls at its own end (atexit), and have no effects visible to others. Functions that start
+# threads, handle signals, load libraries or set the environment are not listed.
 _HARMLESS_NAMES = """
     __cxa_atexit __cxa_finalize atexit __gmon_start__
     _ITM_registerTMCloneTable _ITM_deregisterTMCloneTable
@@ -60,16 +60,16 @@ _HARMLESS = frozenset(_HARMLESS_NAMES.split())
 _HARMLESS_PREFIXES = (
     "_ZNSt7__cxx1112basic_string",  # std::string
     "_ZNKSt7__cxx1112basic_string",
-    "_ZTVN10__cxxabiv1",  # what type information consists of
+    "_ZTVN10__cxxabiv1",  # parts of type information
 )
 
 
 def why_started(elf: Elf, functions: Functions, used: NDArray[np.bool_]) -> str:
-    """Return why `elf` has to be started, empty when nothing but its start-up code ran.
+    """Return why `elf` must be initialized, or "" if only its start-up code ran.
 
-    `used` (bool, shape (n,)) marks the functions that ran, without what they may reach. The answer
-    is about these runs: a start-up that loads the driver, registers with another library, or starts
-    a thread only when some variable is set, has to have run with it set.
+    `used` (bool, shape (n,)) marks the functions that ran, not those that they may reach. The
+    answer holds for these runs: if a variable makes the start-up load the driver, register with
+    another library or start a thread, a run must have had it set.
     """
     if elf.has_text_relocations or not elf.sections or functions.reason:
         return "its code cannot be told apart"
@@ -104,7 +104,7 @@ def exported_data(elf: Elf) -> list[tuple[int, int]]:
 
 
 def section_at(elf: Elf, address: int) -> ElfSection | None:
-    """Return the section that is at a virtual address, or None."""
+    """Return the section at a virtual address, or None."""
     return next(
         (s for s in elf.sections if s.address and s.address <= address < s.address + s.size), None
     )
@@ -119,7 +119,7 @@ def _exported(elf: Elf) -> NDArray[np.void]:
 
 
 def _why_by_exports(elf: Elf, starts: NDArray[np.int64], ran: NDArray[np.int64]) -> str:
-    """Return why what `elf` exports may be in use, or empty."""
+    """Return why the exports of `elf` may be in use, or ""."""
     kinds = table_rows(elf, ".rela.dyn", RELOCATION)["type"]
     plt_kinds = table_rows(elf, ".rela.plt", RELOCATION)["type"]
     if (kinds == _IRELATIVE).any() or (plt_kinds == _IRELATIVE).any():
@@ -145,7 +145,7 @@ def _why_by_exports(elf: Elf, starts: NDArray[np.int64], ran: NDArray[np.int64])
 
 
 def _in_linkage(elf: Elf, functions: Functions) -> NDArray[np.bool_]:
-    """Return which functions are linkage stubs: one entry of the unwind table for all of them."""
+    """Return which functions are linkage stubs: one unwind entry covers all of them."""
     start = functions.start.astype(np.int64)
     inside = np.zeros(start.shape, bool)
     for section in elf.sections:

@@ -1,8 +1,7 @@
-"""Constant data that leaves a library's file, as it comes back when it is read.
+"""Remove constant data from a library's file, which is restored when it is read.
 
-What nobody read leaves a library of data, that is one that holds hardly any code, such as ICU's
-tables of all languages. What the dynamic linker reads never leaves: it runs before what brings
-things back.
+Unread constants are removed from libraries of data with hardly any code, such as ICU's tables of
+all languages. Data for the dynamic linker always stays: it runs before the fallback.
 """
 
 from collections.abc import Collection
@@ -28,18 +27,18 @@ from trimtab.binaries.rewriting.start_up import SHF_TLS, SHF_WRITE, exported_dat
 
 _SHT_PROGBITS = 1
 _LEAST_DATA_TO_CODE = 256
-# Programs may have copied an exported variable when they were linked (R_X86_64_COPY): the dynamic
-# linker reads it. Nobody copies a whole archive.
+# A program may copy an exported variable (R_X86_64_COPY); then the dynamic linker reads it. Nobody
+# copies a whole archive.
 _LARGEST_COPIED_BYTES = 1 << 16
 
 Intervals = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def without_unread_data(elf: Elf, spans: Spans) -> Spans:
-    """Return `spans` with the constants of `elf` removed, where it is a library of data.
+    """Return `spans` without the constants of `elf`, if it is a library of data.
 
-    That is one with 256 times as many bytes of constants as of code. Exported variables of up to
-    64 KiB stay. `elf` has to keep its promises.
+    Such a library has 256 times as many bytes of constants as of code. Exported variables of up to
+    64 KiB stay. `elf` has to follow the format rules.
     """
     code = sum(s.size for s in elf.sections if s.flags & SHF_EXECINSTR)
     constants = [section for section in elf.sections if _is_constant(section)]
@@ -57,7 +56,7 @@ def without_unread_data(elf: Elf, spans: Spans) -> Spans:
 
 
 def with_read(spans: Spans, offsets: NDArray[np.int64]) -> Spans:
-    """Return `spans` with the data kept that shares a page with any of the file offsets (int64)."""
+    """Return `spans` with all data kept on the pages of the file offsets (int64)."""
     pages = np.unique(offsets[(offsets >= 0) & (offsets < spans.size_bytes)] // PAGE_BYTES)
     start = pages * PAGE_BYTES
     end = np.minimum(start + PAGE_BYTES, spans.size_bytes)
@@ -67,10 +66,10 @@ def with_read(spans: Spans, offsets: NDArray[np.int64]) -> Spans:
 
 
 def may_leave(elf: Elf, sections: Collection[ElfSection]) -> Intervals:
-    """Return which bytes of `sections` may leave: disjoint file intervals, ascending.
+    """Return the removable bytes of `sections`: disjoint file intervals, ascending.
 
-    They lie on whole pages of one read-only segment, in no other section, and are nothing that is
-    looked up by its address while the library is loaded. `elf` has to keep its promises.
+    They lie on whole pages of one read-only segment, in no other section, and are not needed while
+    the library is loaded. `elf` has to follow the format rules.
     """
     canvas = Canvas.of(elf.size_bytes, SpanReason.DATA)
     chosen = set(map(id, sections))
@@ -95,7 +94,7 @@ def may_leave(elf: Elf, sections: Collection[ElfSection]) -> Intervals:
 
 
 def _is_constant(section: ElfSection) -> bool:
-    """Whether a section holds plain data that nobody writes to."""
+    """Whether a section holds plain data that is never written."""
     varied = SHF_WRITE | SHF_EXECINSTR | SHF_TLS
     plain = section.type == _SHT_PROGBITS and section.flags & SHF_ALLOC
     return bool(plain and not section.flags & varied and section.name not in GPU_SECTIONS)

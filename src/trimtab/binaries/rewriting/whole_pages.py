@@ -1,7 +1,6 @@
-"""Pages stay in a file whole or go whole: what is unused on a page that stays, stays as it is.
+"""Remove only whole pages: unused bytes on a kept page stay.
 
-To fill it with traps would save no byte on disk or in memory, and what a run may need after all
-costs nothing there.
+Filling them with traps would save nothing on disk or in memory, and kept bytes need no restoring.
 """
 
 from dataclasses import replace
@@ -25,11 +24,11 @@ _KEPT_WHERE_A_PAGE_STAYS = (SpanReason.UNUSED, SpanReason.GPU_UNUSED, *REMOVED_D
 
 
 def whole_pages(elf: Elf, spans: Spans, minimum_hole_bytes: int, traps: bool = False) -> Spans:
-    """Return `spans` in which unused code and data go only where its whole page leaves the file.
+    """Return `spans` in which unused code and data are removed only with their whole page.
 
-    Pages leave in runs of at least `minimum_hole_bytes`, as `plan_layout` chooses them. Where they
-    hold `traps` instead, an unused function that leads into them goes from its beginning: an
-    instruction over the boundary would be its own beginning with traps as its end, and run.
+    Pages are removed in runs of at least `minimum_hole_bytes`, as in `plan_layout`. If pages get
+    `traps` instead, an unused function that crosses into them is removed from its beginning: an
+    instruction across the boundary would run with traps as its end.
     """
     first, count = chosen_holes(elf, spans, minimum_hole_bytes)
     low, high = first * PAGE_BYTES, (first + count) * PAGE_BYTES
@@ -48,7 +47,7 @@ def whole_pages(elf: Elf, spans: Spans, minimum_hole_bytes: int, traps: bool = F
 
 
 def _beginnings(elf: Elf, low: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where the functions begin that lie over one of the file offsets `low`, ascending."""
+    """Return the starts of the functions that cross one of the file offsets `low`, ascending."""
     functions = read_functions(elf)
     start = elf.offsets_of(functions.start.astype(np.int64))
     end = start + functions.size.astype(np.int64)

@@ -1,1 +1,1 @@
-"""The methods that learn: a module a family, each with a function `fit`."""
+"""The learning methods: one module per family, each with a function `fit`."""

@@ -1,4 +1,4 @@
-"""What every method is given, and what it makes."""
+"""The input and output of learning methods."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Training:
-    """What is learned from: `frame` has the records of `data` that are not held out.
+    """The training data: `frame` has the records of `data` that are not held out.
 
-    Its columns are `values`, an array of numbers, the same as a vector, `features`, and `label`.
-    As many tasks as there are `slots` run at a time.
+    Its columns are `values`, an array of numbers; `features`, the same as a vector; and `label`.
+    `slots` tasks run at a time.
     """
 
     frame: DataFrame
@@ -26,7 +26,7 @@ class Training:
 
 
 class FittedModel(Protocol):
-    """A model on Spark, as MLlib has them."""
+    """A model on Spark, as in MLlib."""
 
     def transform(self, frame: DataFrame) -> DataFrame:
         """Return a frame with `label` and `prediction`, and for clusterings `features`."""

@@ -1,8 +1,8 @@
-"""Neural networks on Spark: trained by PySpark's TorchDistributor, used in tasks of Spark.
+"""Neural networks on Spark: trained by PySpark's TorchDistributor, applied in Spark tasks.
 
-The thesis had BigDL, which does not run on a Spark of today. TorchDistributor starts a process of
-PyTorch in every slot, as one stage of Spark with a barrier; each learns from its part of the
-records, and their gradients are averaged (DistributedDataParallel over gloo).
+The thesis used BigDL, which does not run on current Spark. TorchDistributor starts a PyTorch
+process in every slot, as one barrier stage of Spark. Each learns from its part of the records, and
+their gradients are averaged (DistributedDataParallel over gloo).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Weights = dict[str, np.ndarray[Any, Any]]
 
 
 def fit(method: Method, training: Training, hyperparameters: Values) -> FittedModel:
-    """Return the network that `method` names, trained on every slot."""
+    """Return the network `method`, trained on all slots."""
     from pyspark.ml.torch.distributor import TorchDistributor
 
     data = training.data
@@ -54,9 +54,9 @@ def train(
     hyperparameters: dict[str, Any],
     seed: int,
 ) -> Weights:
-    """Train in each of several processes, and return the weights, which are the same in all.
+    """Train in each of several processes, and return the weights, equal in all.
 
-    A batch of `batch_size` records is shared by the processes.
+    The processes share a batch of `batch_size` records.
     """
     import torch
     from torch import distributed, nn
@@ -86,7 +86,7 @@ def train(
 
 @dataclass(frozen=True)
 class NetworkModel:
-    """A trained network, which every task is handed."""
+    """A trained network, sent to every task."""
 
     method: Method
     weights: Weights

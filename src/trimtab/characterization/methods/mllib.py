@@ -1,6 +1,6 @@
 """The methods of Spark's own library, MLlib.
 
-A hyperparameter has MLlib's name in other letters: `max_iter` is `maxIter`.
+Hyperparameters have MLlib's names in snake case: `max_iter` is `maxIter`.
 """
 
 import importlib
@@ -31,7 +31,7 @@ def has(method: Method) -> bool:
 def fit(method: Method, training: Training, hyperparameters: Values) -> FittedModel:
     """Return the model that `method` learns.
 
-    Raises what MLlib does, as for a value that it does not take.
+    Raises as MLlib does, as for an invalid value.
     """
     module, name = _CLASSES[method]
     given: dict[str, Any] = dict(hyperparameters)

@@ -1,7 +1,6 @@
-"""The neural networks, in PyTorch: small ones in the manner of Rocha's thesis, section 5.2.2.
+"""The neural networks, in PyTorch: small ones as in Rocha's thesis, section 5.2.2.
 
-A record is a square picture, of as many values as its features; the recurrent networks read its
-rows one after the other.
+A record is a square picture with one feature per pixel; recurrent networks read it row by row.
 """
 
 from math import isqrt
@@ -15,7 +14,7 @@ from trimtab.errors import UserError
 def network(method: Method, features: int, classes: int) -> nn.Module:
     """Return the untrained network of `method`: float32 [records, features] to [records, classes].
 
-    Raises UserError for records that are no pictures of 8 x 8 or more.
+    Raises UserError for records other than pictures of 8 x 8 or more.
     """
     side = isqrt(features)
     if side * side != features or side < 8:
@@ -41,7 +40,7 @@ def _convolutional(side: int, classes: int) -> list[nn.Module]:
 
 
 def _lenet5(side: int, classes: int) -> list[nn.Module]:
-    """LeCun et al. 1998: here both convolutions are padded, so that 8 x 8 suffice."""
+    """LeCun et al. 1998; here both convolutions are padded, so 8 x 8 pixels suffice."""
     return [
         *(nn.Conv2d(1, 6, 5, padding=2), nn.Tanh(), nn.AvgPool2d(2)),
         *(nn.Conv2d(6, 16, 5, padding=2), nn.Tanh(), nn.AvgPool2d(2)),
@@ -51,7 +50,7 @@ def _lenet5(side: int, classes: int) -> list[nn.Module]:
 
 
 class _Recurrent(nn.Module):  # type: ignore[misc]
-    """A recurrent network over a picture's rows, whose last state tells the class."""
+    """A recurrent network over a picture's rows; its last state gives the class."""
 
     def __init__(self, cells: nn.RNNBase, classes: int) -> None:
         super().__init__()

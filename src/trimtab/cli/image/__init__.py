@@ -1,1 +1,1 @@
-"""`trimtab image ...`: container images made slim, and compared."""
+"""`trimtab image ...`: makes container images slim, and compares them."""

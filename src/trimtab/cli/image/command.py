@@ -88,7 +88,7 @@ def slim(
     name = slim_name(original)
     try:
         traced(folder, command or [], program.in_image(location), runs, options.keep_libraries)
-    except UserError as error:  # where it was unpacked says nothing to its user
+    except UserError as error:  # the unpacked path means nothing to the user
         raise UserError(str(error).replace(str(original.root), location)) from None
     settling = slimmed(folder, options, gpus, settle, "making and settling the slim file system")
     say_result(folder, settling)

@@ -1,4 +1,4 @@
-"""`trimtab image share`: slim images that have one layer in common."""
+"""`trimtab image share`: slim images with a common layer."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`trimtab image start`: what an image takes until its program's first output, and what is left."""
+"""`trimtab image start`: the costs of two images until their program's first output."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What `trimtab image start` shows."""
+"""The tables of `trimtab image start`."""
 
 from collections.abc import Callable
 from statistics import median
@@ -13,7 +13,7 @@ _SHORT_S = 0.001
 
 
 def steps_table(measured: ColdStart) -> Table:
-    """Return a table with a column for each image: the median, range and share of each step."""
+    """Return a table with a column per image: the median, range and share of each step."""
     table = Table("median (from to), share", "before", "after", "less")
     sides = measured.before, measured.after
     steps: dict[str, Callable[[ColdRound], float]] = {
@@ -39,7 +39,7 @@ def steps_table(measured: ColdStart) -> Table:
 
 
 def left_table(measured: ColdStart) -> Table:
-    """Return a table of what the starts consist of, and what the second one still has."""
+    """Return a table of the parts of one more start, and the packages left in the second image."""
     table = Table("one more start", "before", "after")
     sides = measured.before, measured.after
     table.add_row("all of it", *(f"{side.parts.start_s:.2f} s" for side in sides))

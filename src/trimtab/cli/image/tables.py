@@ -1,4 +1,4 @@
-"""What `trimtab image compare` shows."""
+"""The tables of `trimtab image compare`."""
 
 from collections.abc import Callable, Sequence
 
@@ -37,7 +37,7 @@ _PATHS: dict[str, Callable[[ComparedImage], Sequence[str]]] = {
 
 
 def sides_table(compared: Compared) -> Table:
-    """Return a table with a column for each image: sizes, provisioning, and what may be run."""
+    """Return a table with a column per image: sizes, provisioning, and executables."""
     table = Table("image", "before", "after", "less")
     sides = compared.before, compared.after
     _add_bytes(table, "all files", sides, lambda side: side.file_bytes)
@@ -64,7 +64,7 @@ def sides_table(compared: Compared) -> Table:
 
 
 def removed_table(compared: Compared) -> Table:
-    """Return a table of what went: by package, by kind, by reason, and all."""
+    """Return a table of removed files: by package, by kind, by reason, and in total."""
     gone = compared.gone
     table = Table("files that went", "files", "MB")
     by_reason: dict[str, tuple[int, int]] = {}
@@ -93,7 +93,7 @@ def removed_table(compared: Compared) -> Table:
 
 
 def large_files_table(compared: Compared) -> Table | None:
-    """Return a table of the files above 10 MB that went; None where there are none."""
+    """Return a table of removed files above 10 MB; None without any."""
     large = [file for file in compared.gone.removed if file.size_bytes > LARGE_FILE_BYTES]
     if not large:
         return None

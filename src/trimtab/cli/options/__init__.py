@@ -1,1 +1,1 @@
-"""Options of verbs that are keys of the configuration."""
+"""Options of verbs for keys of the configuration."""

@@ -1,4 +1,4 @@
-"""The options of `trimtab debloat` and of its single steps: what becomes of libraries and files."""
+"""The options of `trimtab debloat` and its single steps, for libraries and files."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from trimtab.debloating.targets.image import STORE
 from trimtab.errors import UserError
 
 _COMMAND_LINE = "command_line"
-STORE_INSIDE = "/trimtab/store"  # where containers have what was removed, if anywhere
+STORE_INSIDE = "/trimtab/store"  # the store of removed files in containers
 Gpus = Annotated[
     list[str] | None,
     typer.Option("--for", help="Compute capability to keep GPU code for, as 9.0; by default this"
@@ -55,7 +55,7 @@ def _of_code(given: dict[str, Any], arguments: Mapping[str, Any]) -> Debloat:
 
 def _of_a_program(given: dict[str, Any], arguments: Mapping[str, Any]) -> Debloat:
     if not arguments["command"] and not old_keys(given):
-        given.setdefault("remove", Remove.CODE)  # nothing runs, so nothing else can be told unused
+        given.setdefault("remove", Remove.CODE)  # nothing runs, so no files can be known as unused
     return _filled(given, arguments)
 
 

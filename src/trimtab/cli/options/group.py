@@ -1,4 +1,4 @@
-"""Options of a verb that are keys of the configuration: each is declared with the key's field."""
+"""Options of a verb for keys of the configuration, declared by the keys' fields."""
 
 import dataclasses
 import inspect
@@ -20,12 +20,12 @@ _LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 
 @dataclasses.dataclass(frozen=True)
 class OptionGroup(Generic[Filled]):
-    """Keys of a class of the configuration, as options that fill an object.
+    """Keys of a configuration class, as options that fill an object.
 
-    `keys` are full, such as `server.drive`. `fill` makes the object of the values that were given,
-    by the options' names in Python, and of all other arguments of the verb. `kinds` are types that
-    a key has on the command line only. `defaults` replace a key's own; where one is None, the help
-    shows the text in `shown`.
+    `keys` are full, such as `server.drive`. `fill` makes the object from the given values, by the
+    options' names in Python, and from all other arguments of the verb. `kinds` are a key's types on
+    the command line only. `defaults` replace a key's own; for None, the help shows the text in
+    `shown`.
     """
 
     kind: Any
@@ -44,20 +44,20 @@ class OptionGroup(Generic[Filled]):
         return {_name_of(self.kind, key): key for key in self.keys}
 
     def only(self, *keys: str, **changes: Any) -> "OptionGroup[Filled]":
-        """Return the group with these of its keys, and with other changes."""
+        """Return the group with only these keys, and with other changes."""
         return dataclasses.replace(self, keys=keys, **changes)
 
     def parameters(self) -> list[inspect.Parameter]:
-        """Return the parameters of a function that Typer makes these options of."""
+        """Return the function parameters from which Typer makes these options."""
         return [self._parameter(name, key) for name, key in self.key_of.items()]
 
     def given_in(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of the options among all `arguments`, without those not given."""
+        """Return the values of the given options among all `arguments`."""
         values = {name: arguments[name] for name in self.key_of}
         return {name: value for name, value in values.items() if value not in (None, [])}
 
     def mistake(self, error: MistakeError) -> UserError:
-        """Return the error that names the option whose key has a wrong value."""
+        """Return the error with the option whose key has a wrong value."""
         names = {key: name for name, key in self.key_of.items()}
         name = names.get(re.sub(r"\[\d+\]$", "", error.key))
         option = f"the key {error.key}" if name is None else f"--{name.replace('_', '-')}"
@@ -87,9 +87,9 @@ class OptionGroup(Generic[Filled]):
 def option_groups(
     **groups: OptionGroup[Any],
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a verb so that each of its parameters named here is filled by a group of options.
+    """Decorate a verb: a group of options fills each of its parameters named here.
 
-    The options come behind the verb's own. What was typed wrong raises the UserError of `fill`.
+    These options follow the verb's own. Wrong values raise the UserError of `fill`.
     """
 
     def decorate(verb: Callable[..., None]) -> Callable[..., None]:
@@ -121,7 +121,7 @@ def _field_of(kind: Any, key: str) -> "dataclasses.Field[Any]":
 
 
 def _name_of(kind: Any, key: str) -> str:
-    """Return the option's name in Python: what its field says, or else the key itself."""
+    """Return the option's name in Python: by its field, or else the key itself."""
     field = _field_of(kind, key)
     return (field.metadata["option"] or field.name).replace("-", "_")
 

@@ -1,1 +1,1 @@
-"""How verbs speak: `--quiet`, `--verbose` and `--json`, which all of them take."""
+"""The output of verbs: `--quiet`, `--verbose` and `--json`, which all of them take."""

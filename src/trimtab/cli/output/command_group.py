@@ -1,4 +1,4 @@
-"""The options that every verb takes, after its name and before it, and that it is run by."""
+"""Command groups whose verbs all take the output options, before or after the verb's name."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -85,7 +85,7 @@ for _option_of_all in _HIDDEN_HELP_ALL:
 class _Verb(TyperCommand):
     """A verb; `common` are the options that `--help` shows, or None for all.
 
-    `new_name` is what is typed today where the verb's own name is an old one.
+    `new_name` is the current name of a verb with an old name.
     """
 
     common: ClassVar[Collection[str] | None] = None
@@ -99,7 +99,7 @@ class _Verb(TyperCommand):
         super().__init__(*given, params=[*params, *everything, *_OPTIONS], **named)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help: the common options, or with `--help-all` every one."""
+        """Write the help: the common options, or all with `--help-all`."""
         if not self._rare or ctx.meta.get(_EVERY_OPTION):
             super().format_help(ctx, formatter)
         else:
@@ -108,7 +108,7 @@ class _Verb(TyperCommand):
 
     @contextmanager
     def _without_rare(self) -> Iterator[None]:
-        # Not hidden otherwise: shells complete every option.
+        # Hidden only here, as shells complete every option.
         self.epilog = f"--help-all shows {len(self._rare)} more"
         for option in self._rare:
             option.hidden = True
@@ -138,16 +138,16 @@ class _Group(TyperGroup):
         super().__init__(params=[*params, *_OPTIONS], **named)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands: those of `order` first."""
+        """Return the names of the commands, first those in `order`."""
         names = super().list_commands(ctx)
         first = [name for name in self.order if name in names]
         return first + [name for name in names if name not in first]
 
 
 class CommandGroup(typer.Typer):
-    """A command line each of whose verbs takes `--quiet`, `--verbose` and `--json`.
+    """A command line whose verbs all take `--quiet`, `--verbose` and `--json`.
 
-    Its help lists the verbs of `order` first.
+    Its help lists the verbs in `order` first.
     """
 
     def __init__(self, order: Iterable[str] = (), **named: Any) -> None:
@@ -162,10 +162,10 @@ class CommandGroup(typer.Typer):
         new_name: str | None = None,
         **named: Any,
     ) -> Callable[[Command], Command]:
-        """Return what makes a verb of a function; all else is as for Typer.
+        """Return the decorator that makes a function a verb; other arguments are as for Typer.
 
-        `common` names the options that `--help` shows: all by default, and `--help-all` shows all.
-        A verb with a `new_name` is an old name, which is not listed and says what to type.
+        `common` names the options that `--help` shows, by default all; `--help-all` shows all. A
+        verb with a `new_name` has an old name: it is not listed, and tells the new name.
         """
         verb = type("_OneVerb", (_Verb,), {"common": common, "new_name": new_name})
         hidden = new_name is not None

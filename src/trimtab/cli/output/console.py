@@ -1,7 +1,7 @@
-"""What a verb says: to people, to the next program, or to a script.
+"""The output of a verb: for people, the next program, or a script.
 
-Standard error is for people. Standard output is for what was asked for: a table, the path of a
-result, or with `--json` exactly one document.
+Standard error is for people. Standard output is for the result: a table, the path of a result, or
+with `--json` exactly one document.
 """
 
 import json
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from trimtab.cli.output.progress_lines import ProgressBars
 
-_VERSION = 1  # of the documents that are in no file
+_VERSION = 1  # of documents that are in no file
 
 
 class Console:
-    """What every verb speaks through.
+    """The output of all verbs.
 
     `notes` is the terminal for people, silent with `--quiet`; `problems` is never silent.
     """
@@ -42,10 +42,10 @@ class Console:
 
     @contextmanager
     def speaking(self, *, quiet: bool, verbose: bool, as_json: bool) -> Iterator[None]:
-        """Speak in the block, which is a verb, as its user asked.
+        """Apply the output options to the block, which is a verb.
 
-        With `--json` its result is written at the end, also where it ends with an exit code after
-        it has one. Raises UserError for options that contradict each other.
+        With `--json` its result is written at the end, also before a non-zero exit. Raises
+        UserError for contradictory options.
         """
         if quiet and verbose:
             raise UserError("--quiet and --verbose: expected one of them at most")
@@ -62,7 +62,7 @@ class Console:
                 yield
             assert self._result is not None or not as_json, "every verb has a result"
         except Exception as error:
-            if verbose and format_error(error) is not None:  # of other errors Python says it
+            if verbose and format_error(error) is not None:  # Python prints those of other errors
                 import traceback  # not for help
 
                 self.problems.print("".join(traceback.format_exception(error)), soft_wrap=True)
@@ -73,16 +73,16 @@ class Console:
             self.quiet = self.verbose = self.as_json = self.notes.quiet = False
 
     def detail(self, words: str) -> None:
-        """Say with `--verbose` what happened, after the seconds since the verb began."""
+        """With `--verbose`, print an event, with the seconds since the verb began."""
         if self.verbose:
             at_s = time.monotonic() - self._began_s
             self.notes.print(f"{at_s:8.2f} s  {words}", style="dim", soft_wrap=True)
 
     @contextmanager
     def step(self, words: str) -> Iterator["Status"]:
-        """Show that something goes on, and with `--verbose` how long it took.
+        """Show that a step runs, and with `--verbose` its duration.
 
-        Without a terminal that is a line.
+        Without a terminal, this is a line.
         """
         began_s = time.monotonic()
         if not self.notes.is_interactive:
@@ -93,9 +93,9 @@ class Console:
 
     @contextmanager
     def bars(self, words: str) -> Iterator["ProgressBars"]:
-        """Show how far a step is, and with `--verbose` how long it took.
+        """Show the progress of a step, and with `--verbose` its duration.
 
-        Without a terminal those are lines, each part of the step being told when it begins.
+        Without a terminal, these are lines, one when each part of the step begins.
         """
         from rich.progress import (  # not for help
             BarColumn,
@@ -120,13 +120,13 @@ class Console:
         self.detail(f"{words}: took {time.monotonic() - began_s:.2f} s")
 
     def answer(self, *parts: RenderableType) -> None:
-        """Write what people asked for to standard output; nothing where a script asked."""
+        """Write a result for people to standard output; nothing with `--json`."""
         if not self.as_json:
             for part in parts:
                 self._answers.print(part, soft_wrap=isinstance(part, str))
 
     def path(self, path: Path) -> None:
-        """Write a result's path to standard output, if anybody reads it."""
+        """Write a result's path to standard output, if it is open."""
         if self.as_json:
             return
         try:
@@ -134,12 +134,12 @@ class Console:
         except BrokenPipeError:
             _nobody_reads()
         except OSError:
-            pass  # closed, or on a disk that is full: the result is there all the same
+            pass  # closed, or on a full disk: the result exists all the same
 
     def result(self, document: Mapping[str, Any]) -> None:
-        """Have a document as the verb's result, of plain values and paths.
+        """Set the verb's result, a document of plain values and paths.
 
-        One that is in no file gets the version of all such. What is no number is null.
+        A document that is in no file gets their version. NaN becomes null.
         """
         self._result = {"version": _VERSION, **document}
 
@@ -171,7 +171,7 @@ def _name(value: object) -> str:
 
 
 def _nobody_reads() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nor at the end of this process
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # also at the end of this process
 
 
 def _this_trimtab() -> str:

@@ -1,6 +1,6 @@
-"""What this process does that its user may want to see: commands it starts, files it writes.
+"""Reports this process' actions: commands it starts, files it writes.
 
-Python's audit events tell of both wherever in trimtab they happen.
+Python's audit events report both from everywhere in trimtab.
 """
 
 import os
@@ -19,8 +19,8 @@ _hooked: list[bool] = []
 
 @contextmanager
 def told_to(tell: Callable[[str], None]) -> Iterator[None]:
-    """Have `tell` called in the block with each command that starts and file that is whole."""
-    if not _hooked:  # a hook stays for good
+    """Call `tell` in the block for each started command and completed file."""
+    if not _hooked:  # a hook cannot be removed
         sys.addaudithook(_on_event)
         _hooked.append(True)
     _listening.append(tell)
@@ -46,7 +46,7 @@ def _on_event(event: str, given: tuple[Any, ...]) -> None:
 
 
 def _set_in(environment: Mapping[Any, Any] | None) -> list[str]:
-    """Return the variables that a command has otherwise than this process, as a shell sets them."""
+    """Return a command's variables that differ from this process', in shell syntax."""
     every = {os.fsdecode(name): os.fsdecode(value) for name, value in (environment or {}).items()}
     return [
         f"{name}={_as_typed(name, value)}"
@@ -57,6 +57,6 @@ def _set_in(environment: Mapping[Any, Any] | None) -> list[str]:
 
 def _as_typed(name: str, value: str) -> str:
     ours = os.environ.get(name)
-    if ours and value.endswith(ours):  # as PATH with a folder before it
+    if ours and value.endswith(ours):  # such as PATH with a folder prepended
         return f'{shlex.quote(value.removesuffix(ours))}"${name}"'
     return shlex.quote(value)

@@ -1,4 +1,4 @@
-"""How far steps are where there is no terminal: a line a step, and one a while of a long one."""
+"""Progress of steps without a terminal: a line per step, and repeated lines of long ones."""
 
 import time
 from collections.abc import Callable
@@ -7,14 +7,14 @@ from typing import Any, Protocol
 from rich.progress import TaskID
 
 _EVERY_S = 30.0
-# What is counted: one, and several.
+# Units to count, singular and plural.
 LIBRARIES, RUNS = ("library", "libraries"), ("run", "runs")
 
 
 class ProgressBars(Protocol):
-    """What tells how far the parts of a step are: bars of `rich`, or lines.
+    """Shows the progress of a step's parts: bars of `rich`, or lines.
 
-    The field `unit` of a part is what is counted, such as RUNS.
+    The field `unit` of a part is the unit to count, such as RUNS.
     """
 
     def add_task(
@@ -32,12 +32,12 @@ class ProgressBars(Protocol):
         description: str | None = None,
         visible: bool | None = None,
     ) -> None:
-        """Tell how far a part is."""
+        """Report the progress of a part."""
         ...
 
 
 class ProgressLines:
-    """As Bars: a part is told once it is at work, and then every 30 seconds at most.
+    """Lines of progress: a part is reported once it is at work, then at most every 30 seconds.
 
     `tell` gets each line: `settling: 5 runs`, then `settling: 3 of 5 runs`.
     """
@@ -51,12 +51,12 @@ class ProgressLines:
     def add_task(
         self, description: str, *, total: float | None = None, visible: bool = True, **fields: Any
     ) -> TaskID:
-        """Return a new part; nothing is told of it yet."""
+        """Return a new part, not reported yet."""
         self._parts.append({"description": description, "total": total, **fields})
         return TaskID(len(self._parts) - 1)
 
     def update(self, task_id: TaskID, **changes: Any) -> None:
-        """Tell of a part for the first time, or after a while."""
+        """Report a part for the first time, or again after a while."""
         part = self._parts[task_id]
         part |= {name: value for name, value in changes.items() if value is not None}
         if "told_s" in part and self._clock() - part["told_s"] < _EVERY_S:

@@ -1,4 +1,4 @@
-"""What the command line writes: nothing that others named steers the terminal."""
+"""Terminal output in which foreign names cannot control the terminal."""
 
 import sys
 from typing import Any
@@ -10,21 +10,21 @@ from trimtab.errors import escape_control_characters
 
 
 class Terminal(Console):
-    """A console on which every text is shown as it is: no markup, no emoji codes, no controls.
+    """A console that shows every text literally: no markup, no emoji codes, no controls.
 
-    What is to be bold or coloured is given as a Text or by `style`.
+    Bold or coloured output is given as a Text or by `style`.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return a text as rich shows it; of tables and columns too."""
+        """Return a text for rich, also in tables and columns."""
         return super().render_str(escape_control_characters(text), **options)
 
 
 def prints_any_name() -> None:
-    """Have standard output show what its encoding lacks in words instead of failing."""
+    """Make standard output escape characters outside its encoding instead of failing."""
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")

@@ -1,1 +1,1 @@
-"""A project of the user's own: made, and run."""
+"""Making and running the user's own project."""

@@ -1,4 +1,4 @@
-"""The configurations that a command reads: those here, before trimtab's own."""
+"""The configurations of a command: the current folder's, before trimtab's own."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +10,9 @@ _OURS = ("workload", "hardware", "tuner", "policy", "experiment")
 
 
 def configurations(conf: Path | None, overrides: Sequence[str] = ()) -> Configurations:
-    """Return those of the folder `conf`, by default of `conf` here, before trimtab's own.
+    """Return the configurations of `conf`, by default ./conf, before trimtab's own.
 
-    A folder of that name without any of our groups is somebody else's, and not looked at.
+    A folder of that name without any of our groups is ignored.
     """
     folder = Path("conf") if conf is None else conf
     is_ours = any((folder / group).is_dir() for group in _OURS)

@@ -1,4 +1,4 @@
-"""The files that a new project begins with."""
+"""The files of a new project."""
 
 import shlex
 from typing import Any
@@ -62,9 +62,9 @@ results/debloat/*/*/verification
 
 
 def shared() -> dict[str, str]:
-    """Return the files that are the same for every program, by their paths.
+    """Return the files that are equal for all programs, by path.
 
-    The profile for Slurm is trimtab's own: a Snakefile that takes its rules keeps their names.
+    The profile for Slurm is trimtab's own, as a Snakefile that imports its rules keeps their names.
     """
     on_slurm = "profiles/slurm/config.yaml"
     return {
@@ -96,7 +96,7 @@ def experiment(name: str, command: list[str]) -> str:
 
 
 def workload_file(name: str, workload: Workload) -> str:
-    """Return the file of the workload that is debloated: the keys that people change."""
+    """Return the workload's file, with the keys that people change."""
     output = {"compare": str(workload.output.compare)}
     if workload.output.path is not None:
         output["path"] = _literal(workload.output.path)
@@ -133,7 +133,7 @@ def dvc() -> str:
 
 
 def _literal(text: str) -> str:
-    """Return a text as OmegaConf takes it for itself."""
+    """Return a text escaped for OmegaConf."""
     return text.replace("${", "\\${")
 
 

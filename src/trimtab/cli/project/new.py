@@ -1,4 +1,4 @@
-"""`trimtab new`: a folder with a project of the user's own."""
+"""`trimtab new`: makes a folder with the user's own project."""
 
 import os
 import re
@@ -83,7 +83,7 @@ def _of_environment(folder: Path, command: list[str], program: ProgramOptions) -
     first = find_program(command[0], interpreter)
     path = Path(os.path.abspath(first)) if first else interpreter
     if path.name.startswith("python"):
-        word = "python"  # stands for the interpreter of either environment
+        word = "python"  # the interpreter of either environment
     else:
         word = path.name if path.parent == interpreter.parent else command[0]
     workload = program.workload([word, *command[1:]], interpreter)
@@ -98,7 +98,7 @@ def _of_environment(folder: Path, command: list[str], program: ProgramOptions) -
 
 
 def _from(folder: Path, image: str) -> str:
-    """Return a path as it is seen from `folder`; names that an engine has stay as they are."""
+    """Return a path relative to `folder`; an engine's image names stay unchanged."""
     return os.path.relpath(image, folder) if Path(image).exists() else image
 
 

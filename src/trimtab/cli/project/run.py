@@ -1,4 +1,4 @@
-"""`trimtab run`: the experiment of this folder, by Snakemake."""
+"""`trimtab run`: runs the experiment of this folder with Snakemake."""
 
 import json
 import re
@@ -54,7 +54,7 @@ def run(
     asked = targets or ["all"]
     options = [*(["-n"] if dry_run else []), *(["--printshellcmds"] if console.verbose else [])]
     overrides = _overrides(experiment, changes or [])
-    if overrides is not None:  # before the targets, which would be taken for more of it
+    if overrides is not None:  # before the targets, which would be taken as more overrides
         options = ["--config", f"overrides={json.dumps(overrides, ensure_ascii=False)}", *options]
     words = [_snakemake(), *options, "--cores", cores, *asked]
     if console.quiet or console.as_json:
@@ -72,10 +72,10 @@ def run(
 
 
 def _overrides(experiment: str | None, changes: list[str]) -> list[str] | None:
-    """Return all overrides of this run, or None where params.yaml alone says them.
+    """Return all overrides of this run, or None where only params.yaml has any.
 
-    An experiment begins without those of params.yaml, which are about another. Raises UserError for
-    an experiment or a key that is not there.
+    A named experiment ignores the overrides of params.yaml, which belong to another one. Raises
+    UserError for an unknown experiment or key.
     """
     if experiment is None and not changes:
         return None
@@ -107,9 +107,9 @@ def _check_experiment(name: str) -> None:
 
 
 def _followed(words: list[str]) -> tuple[int, str]:
-    """Run Snakemake and return its exit code and what it said.
+    """Run Snakemake and return its exit code and its output.
 
-    That goes to standard error: as it comes, or, where nothing is to be said, once it has failed.
+    The output goes to standard error: at once, or with `--quiet` only after a failure.
     """
     lines = []
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
@@ -128,14 +128,14 @@ def _followed(words: list[str]) -> tuple[int, str]:
 
 
 def _jobs_in(said: str) -> dict[str, int]:
-    """Return how many jobs of each rule there are to run, by Snakemake's own table of them."""
+    """Return the number of jobs of each rule, from Snakemake's own table."""
     table = _JOBS.search(said)
     rows = [] if table is None else [line.split() for line in table[1].splitlines()]
     return {rule: int(count) for rule, count in rows if rule != "total"}
 
 
 def _snakemake() -> str:
-    """Return Snakemake of this environment, or else on the PATH. Raises UserError without one."""
+    """Return the path of Snakemake: of this environment, or else on the PATH. Raises UserError."""
     beside = Path(sys.executable).parent / "snakemake"
     found = str(beside) if beside.is_file() else shutil.which("snakemake")
     if found is None:

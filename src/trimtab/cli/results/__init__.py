@@ -1,1 +1,1 @@
-"""What is said of results that are there: `trimtab check` and `trimtab advanced compare`."""
+"""Commands on existing results: `trimtab check` and `trimtab advanced compare`."""

@@ -16,7 +16,7 @@ from trimtab.errors import UserError, escape_control_characters
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.records.outcome import EnvironmentOutcome, Outcome, mb
 
-OVER_BUDGET = 3  # 1 is an error of ours, 2 one of the user's
+OVER_BUDGET = 3  # 1 is an internal error, 2 a user error
 _UNITS = {"B": 1}
 _UNITS |= {f"{letter}B": 1000**power for power, letter in enumerate("kMGT", 1)}
 _UNITS |= {f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)}
@@ -71,8 +71,8 @@ def check(
 def bytes_of(option: str, text: str) -> int:
     """Return a size such as 400MB or 1.5GiB in bytes.
 
-    Raises UserError, naming the option, for what is no size, and for a number without a unit: that
-    of bytes is hardly meant, and which other one is would be guessed.
+    Raises UserError with the option for an invalid size, and for a number without a unit, which is
+    ambiguous.
     """
     found = _SIZE.fullmatch(text.strip())
     if found is None or found[2] not in _UNITS:
@@ -87,7 +87,7 @@ def bytes_of(option: str, text: str) -> int:
 def problems_of(
     environment: EnvironmentOutcome, max_bytes: int | None, max_compressed_bytes: int | None
 ) -> list[str]:
-    """Return, in words, each budget that an environment is over, and that it does not work."""
+    """Return messages for each exceeded budget, and for an environment that does not work."""
     problems = []
     if environment.verified is False:
         problems.append(environment.sentence)

@@ -21,9 +21,9 @@ _SPREAD = ("_low_pct", "_high_pct")
 
 @dataclass(frozen=True)
 class FigureDifference:
-    """A figure in both results; None where one has it not.
+    """A figure in both results; None where one lacks it.
 
-    `clear` is false where it has a range of pairs in both, and the two overlap.
+    `clear` is false where both have a range of pairs, and the ranges overlap.
     """
 
     figure: str
@@ -33,7 +33,7 @@ class FigureDifference:
 
     @property
     def difference_pct(self) -> float | None:
-        """By how many per cent the second is above the first; None where that says nothing."""
+        """The difference of the second from the first in per cent; None where meaningless."""
         if self.first is None or self.second is None or not self.first:
             return None
         return 100 * (self.second - self.first) / abs(self.first)
@@ -113,16 +113,16 @@ def _write_page(
 
 
 def _to_sort_by(each: FigureDifference) -> float | None:
-    """Return the difference as it is shown: in points where the figures are per cent."""
+    """Return the difference as shown: in points for figures in per cent."""
     if not each.clear or each.first is None or each.second is None:
         return None
     return each.second - each.first if _is_share(each) else each.difference_pct
 
 
 def figures_in(folder: Path) -> dict[str, float]:
-    """Return the figures of a folder of results by their names, which end in their units.
+    """Return the figures of a folder of results, by names that end in their units.
 
-    What environments weigh comes first. Raises UserError as `outcome_in` does.
+    Sizes of environments come first. Raises UserError as `outcome_in` does.
     """
     figures: dict[str, float] = {}
     environments = outcome_in(folder).environments if not _has_metrics_only(folder) else []
@@ -136,7 +136,7 @@ def figures_in(folder: Path) -> dict[str, float]:
 
 
 def _has_metrics_only(folder: Path) -> bool:
-    """Of an experiment that an earlier trimtab evaluated."""
+    """Whether an earlier trimtab evaluated the experiment."""
     return (folder / "metrics.json").is_file() and not (folder / "outcome.json").is_file()
 
 
@@ -163,7 +163,7 @@ def _flat(found: Any, name: str = "") -> dict[str, float]:
 
 
 def differences(first: Mapping[str, float], second: Mapping[str, float]) -> list[FigureDifference]:
-    """Return every figure of both, in their order; ends of ranges are told by their middles."""
+    """Return all figures of both, in their order; of ranges only the middle value."""
     found = []
     for name in dict.fromkeys([*first, *second]):
         middle = next((name.replace(end, "_pct") for end in _SPREAD if name.endswith(end)), None)

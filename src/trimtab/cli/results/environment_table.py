@@ -1,4 +1,4 @@
-"""The table of an environment as a whole: what a person pays for, and what it consists of."""
+"""The table of a whole environment: its size on disk and compressed, and its parts."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def environment_table(environment: EnvironmentOutcome) -> Table:
 
 
 def format_suggestions(environment: EnvironmentOutcome) -> Iterator[str]:
-    """Yield what would bring more, with the option as the command line has it."""
+    """Yield suggestions that would remove more, with their options."""
     for more in environment.more:
         option = f", with --{more.option.replace(': ', ' ')}" if more.option else ""
         at_most = mb(more.at_most_bytes)

@@ -1,1 +1,1 @@
-"""The steps of `trimtab debloat`, each by itself."""
+"""The single steps of `trimtab debloat`."""

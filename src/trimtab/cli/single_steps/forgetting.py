@@ -1,4 +1,4 @@
-"""What came back in a slim environment since it was delivered: told, and removed again."""
+"""Reports and removes files that came back in a slim environment since its delivery."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ from trimtab.records.misses.brought_back import BroughtBack, brought_back
 
 
 def forget_in(folder: Path) -> BroughtBack:
-    """Remove from the environment in `folder` what came back; return what that was.
+    """Remove and return the files that came back in the environment in `folder`.
 
-    Raises UserError where there is none.
+    Raises UserError without an environment.
     """
     if not (folder / "environment.json").is_file() or not (folder / "env").is_dir():
         raise UserError(f"{folder}: no slim environment; name its workspace with --workspace")
@@ -21,7 +21,7 @@ def forget_in(folder: Path) -> BroughtBack:
 
 
 def say_what_came_back(folder: Path) -> None:
-    """Say how much, if anything did, and how to be rid of it."""
+    """Print how much came back, if anything, and how to remove it."""
     came_back = brought_back(folder)
     if came_back.paths:
         said = f"{came_back}; `trimtab advanced learn --forget` removes them again"

@@ -1,7 +1,7 @@
-"""What a slim environment missed, kept from now on: in further runs, or as production recorded it.
+"""Keeps code that a slim environment missed: in further runs, or recorded in production.
 
-A workspace of the command line is made again at once. The results of an experiment are the
-workflow's: there `learned.json` is written, which the rule debloat_target reads.
+A workspace is rebuilt at once. In the results of an experiment, which the workflow owns,
+`learned.json` is written for the rule debloat_target.
 """
 
 from collections.abc import Sequence
@@ -34,14 +34,14 @@ from trimtab.records.misses.removed_files import MissedFile, read_missed_files
 from trimtab.records.misses.settling import Settling
 from trimtab.records.usage import Usage
 
-_MOST_BYTES = 1 << 24  # of a stage.json
+_MOST_BYTES = 1 << 24  # most bytes of a stage.json
 _BUILT = "built again with what was learned, and not run since"
 
 
 class SlimFolder:
     """The folder with a slim environment: a workspace, or an experiment's for one target.
 
-    Raises UserError where it holds none, or the original is gone or another.
+    Raises UserError where it holds none, or the original is missing or changed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -57,16 +57,16 @@ class SlimFolder:
         self.target = target_of(self.stage.target, self.stage.workloads)
         self.settling = Settling.read(folder / "settling.json")
         self.learned = folder / "learned.json"
-        # An experiment's usages lie with its workloads.
+        # An experiment keeps usages with its workloads.
         self.is_workspace = (folder / "usage.json").is_file()
-        # What an earlier time learned and did not come to build is in `learned.json`.
+        # `learned.json` has code that an interrupted `learn` did not build.
         self._unbuilt = check_finished(folder, but="learn")
 
     def learn_from_runs(self, runs: int, on_turn: OnTurn) -> int:
-        """Run every workload `runs` times in a row; return how many pieces were missed.
+        """Run every workload `runs` times in a row; return the number of missed pieces.
 
-        In a workspace the environment is made again with them until none are. Raises UserError
-        for an environment without a fallback or a program, and as `settle` does.
+        A workspace's environment is rebuilt with them until none are missed. Raises UserError for
+        an environment without a fallback or a program, and as `settle` does.
         """
         if self.is_workspace:
             usage = Usage.read(self.folder / "usage.json")
@@ -78,7 +78,7 @@ class SlimFolder:
                 f"{self.environment}: has no fallback, which tells what is missed; debloat with"
                 " --fallback original or packed, and another mode than punch"
             )
-        if not self._unbuilt:  # else it may have been built without its record, and is built again
+        if not self._unbuilt:  # otherwise it may lack its record, and is rebuilt
             check_intact(self.folder, self.target.root, self.environment)
         self._keep(self.settling.missed)
         if self.is_workspace:
@@ -97,10 +97,10 @@ class SlimFolder:
         return len(missed) - len(self.settling.missed)
 
     def learn_from_record(self, record: Path) -> int:
-        """Keep what a fallback recorded anywhere; return how many pieces were not known.
+        """Keep the pieces in a fallback's record; return the number of new ones.
 
-        A workspace's environment is made again with them, without a run. Raises UserError for what
-        is no record, or one of another environment.
+        A workspace's environment is rebuilt with them, without a run. Raises UserError for an
+        invalid record, or one of another environment.
         """
         if not record.exists():
             raise UserError(f"{record}: no such record")
@@ -111,7 +111,7 @@ class SlimFolder:
         self._keep(self.settling.missed)
         if not self.is_workspace:
             return self._keep(calls, files)
-        # What cannot be learned is refused before anything is changed.
+        # Refuse invalid records before any change.
         place = (self.learned, self.stage.target, self.target.root)
         learned, new = learned_with(*place, calls, files)
         with changing(self.folder, "learn"):

@@ -1,4 +1,4 @@
-"""`trimtab advanced locate` and `reconstruct`: a library's spans, and the library they make."""
+"""`trimtab advanced locate` and `reconstruct`: a library's spans, and the rebuilt library."""
 
 from pathlib import Path
 from typing import Annotated

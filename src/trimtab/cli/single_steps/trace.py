@@ -1,4 +1,4 @@
-"""`trimtab advanced trace`: what a program uses."""
+"""`trimtab advanced trace`: records what a program uses."""
 
 from rich.text import Text
 

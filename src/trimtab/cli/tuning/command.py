@@ -1,4 +1,4 @@
-"""`trimtab tune`: the best parameters of a program, by trials that are told as they end."""
+"""`trimtab tune`: searches the best parameters of a program, and reports trials as they end."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SEED = 1
 _PANEL = "The program, where it is a command"
-# What options say of a command, by the keys that say it of a workload.
+# Options of a command, by the corresponding keys of a workload.
 _KEYS = {
     "epochs": "tuning.epochs",
     "data_fraction": "tuning.data_fraction.least",
@@ -155,13 +155,13 @@ def tune(
         device=device_of(_inference_hardware(configurations, workload), machine),
         is_described=not is_command,
     )
-    request.made(folder / "ground_truth.json")  # what is wrong is told before anything is written
+    request.made(folder / "ground_truth.json")  # raises errors before anything is written
     claim(folder)
     _search(request, folder / "tune", folder / "ground_truth.json")
 
 
 def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
-    """Search once, telling the plan, the trials as they end, and the best."""
+    """Search once; print the plan, the trials as they end, and the best."""
     from trimtab.tuning import tune as stage
     from trimtab.tuning.outputs import result_in
     from trimtab.tuning.plan import format_plan
@@ -189,7 +189,7 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
         console.notes.print(f"{before} of {rungs} are there from before")
 
     def on_result(_: int, fold: int, result: "RungResult") -> None:
-        # What was told just before a process ended is judged again by the next one.
+        # The next process judges the last result of an ended one again.
         if (line := told.line(fold, result)) is not None:
             console.notes.print(line, soft_wrap=True)
 
@@ -207,7 +207,7 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
 
 
 def _totals(path: Path) -> dict[str, Any]:
-    """Return what all trials took together; unknown joules are no number."""
+    """Return the total cost of all trials; unknown joules are NaN."""
     from trimtab.records.parquet.files import read_table
     from trimtab.records.tables import TRIALS
 
@@ -234,7 +234,7 @@ def _say_cost_of_inference(path: Path) -> None:
 
 
 def _best_of(path: Path, request: "Request") -> Table:
-    """Return the table of what best.yaml says, and what its joules are."""
+    """Return the table of best.yaml, and the source of its joules."""
     from trimtab.tuning.outputs import result_in
 
     table = Table("best", "")
@@ -255,7 +255,7 @@ def _flat(document: dict[str, Any], before: str = "") -> list[tuple[str, Any]]:
 
 
 def _refuse_options_of_commands(context: typer.Context, name: str) -> None:
-    """Raise UserError where an option was given that a workload's YAML says instead."""
+    """Raise UserError for a given option that belongs into a workload's YAML."""
     for option, key in _KEYS.items():
         source = context.get_parameter_source(option)
         if source is not None and source.name == "COMMANDLINE":

@@ -1,4 +1,4 @@
-"""What `trimtab tune` says of a program: the key `tuning` of a workload's YAML as options."""
+"""Options of `trimtab tune` for a program: the key `tuning` of a workload's YAML."""
 
 import math
 import shlex
@@ -15,13 +15,13 @@ from trimtab.config.validate import checked
 from trimtab.errors import UserError
 
 _SPELLING = "KIND.NAME=LOW:HIGH, KIND.NAME=LOW:HIGH:log or KIND.NAME=A,B,C"
-_INFERENCE = "inference"  # the name of the workload that uses the model
+_INFERENCE = "inference"  # name of the inference workload
 _WORDS = {"true": True, "false": False, "null": None}
 
 
 @dataclass(frozen=True)
 class TunedProgram:
-    """What was given of a program that is tuned, besides its command, as it was typed."""
+    """A tuned program's options, except its command, as typed."""
 
     parameters: list[str]
     epochs: str | None = None
@@ -32,9 +32,9 @@ class TunedProgram:
     inference_command: str | None = None
 
     def workload(self, command: list[str]) -> Workload:
-        """Return the workload that is meant; it runs in the current folder.
+        """Return the workload; it runs in the current folder.
 
-        Raises UserError for what is no program, and for an option that its key does not take.
+        Raises UserError for a missing program, and for an invalid option.
         """
         if not find_program(command[0], None):
             raise UserError(
@@ -51,9 +51,9 @@ class TunedProgram:
         return replace(plain, marks=marks, tuning=self._tuning(self.epochs))
 
     def inference_workload(self, trains: Workload) -> Workload | None:
-        """Return the workload that uses the model of the one that is tuned, if that was given.
+        """Return the inference workload of the tuned program, if given.
 
-        It has all of the model's parameters. Raises UserError for what is no program.
+        It has all of the model's parameters. Raises UserError for a missing program.
         """
         if self.inference_command is None or trains.tuning is None:
             return None
@@ -76,7 +76,7 @@ class TunedProgram:
         )
 
     def _plain(self, command: list[str]) -> Workload:
-        # It stands for the environment of a program of no interpreter, which is not asked for here.
+        # A placeholder for the environment of a program without interpreter, not needed here.
         target = TargetConfig(location=str(Path.cwd()))
         options = ProgramOptions(target=target, timeout_s=self.timeout_s)
         return options.workload(command, find_interpreter(command))
@@ -110,11 +110,11 @@ class TunedProgram:
 
 
 def parameter_of(text: str) -> tuple[str, str, dict[str, Any]]:
-    """Return the kind, the name and the keys of a parameter as it was typed.
+    """Parse a typed parameter into its kind, name and keys.
 
-    A range of whole numbers is one of integers. The default, which tuners that leave this kind of
-    parameter alone take, is the first of choices, the middle of a range, and of the `system`'s
-    ranges the most. Raises UserError for what is not spelled so.
+    A range of whole numbers is an integer range. The default is for tuners that do not search this
+    kind: the first choice, the middle of a range, or the maximum of a `system` range. Raises
+    UserError for invalid syntax.
     """
     full_name, _, values = text.partition("=")
     kind, _, name = full_name.partition(".")
@@ -133,7 +133,7 @@ def parameter_of(text: str) -> tuple[str, str, dict[str, Any]]:
     least, most = ends
     middle = math.sqrt(least * most) if log and least > 0 < most else (least + most) / 2
     default = most if kind == Kind.SYSTEM else round(middle) if whole else middle
-    default = min(max(default, least), most)  # else the error would be about the default
+    default = min(max(default, least), most)  # so that no error is about the default
     return kind, name, {"low": least, "high": most, "log": log, "whole": whole, "default": default}
 
 

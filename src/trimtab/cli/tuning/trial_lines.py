@@ -1,4 +1,4 @@
-"""What `trimtab tune` says of its trials as they end."""
+"""The lines of `trimtab tune` about its trials."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 class TrialLines:
-    """What has been told of a search: its best is that of the most training, as in best.yaml.
+    """The reported results of a search; its best has the most training, as in best.yaml.
 
-    `objectives` are those of its folds; of two folds the best is the second one's, once it has one.
+    `objectives` are of its folds; with two folds, the second one's best counts, once it has one.
     """
 
     def __init__(self, objectives: Sequence[Objective], rungs: int) -> None:
-        """Begin with nothing told of the `rungs` in all folds."""
+        """Begin without results of the `rungs` in all folds."""
         self._signs = [1.0 if one.goal == Goal.MAXIMISE else -1.0 for one in objectives]
         self._rungs, self._done = rungs, set[tuple[int, int, int, float]]()
         self._best: tuple[int, tuple[int, float], float, int] | None = None
@@ -24,14 +24,14 @@ class TrialLines:
     def add(
         self, fold: int, trial: int, epochs: int, data_fraction: float, score: float | None
     ) -> None:
-        """Take in what a trial came to; None is a failure."""
+        """Add a trial's score; None is a failure."""
         self._done.add((fold, trial, epochs, data_fraction))
         if score is not None:
             found = (fold, (epochs, data_fraction), score, -trial)
             self._best = found if self._best is None else max(self._best, found)
 
     def line(self, fold: int, result: "RungResult") -> str | None:
-        """Take in a result, and return what is said of it; None where it was told before."""
+        """Add a result and return its line; None if it was reported before."""
         score = result.result if isinstance(result.result, float) else None
         budget = result.budget
         if (fold, result.trial, budget.epochs, budget.data_fraction) in self._done:

@@ -1,1 +1,1 @@
-"""A new environment as a copy of another one: what it holds, where links lead, its writers."""
+"""Copies of environments: their layout, their links, and how they are written."""

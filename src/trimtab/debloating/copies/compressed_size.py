@@ -1,4 +1,4 @@
-"""What an environment weighs compressed, as it is sent and stored in a layer of an image."""
+"""The compressed size of an environment, as an image layer is sent and stored."""
 
 import os
 import stat
@@ -9,7 +9,7 @@ from trimtab.debloating.copies.layout import EnvironmentLayout, LayoutEntry
 from trimtab.files import open_regular, read_ahead
 from trimtab.zstd import zstd
 
-# Fast, and what engines take where they are told nothing; layers of our own images have more.
+# Fast, and the default of engines; layers of our own images use a higher level.
 LEVEL = 3
 COMPRESSION = f"zstd, level {LEVEL}"
 _PIECE_BYTES = 1 << 20
@@ -18,9 +18,9 @@ _PIECE_BYTES = 1 << 20
 def compressed_bytes(layout: EnvironmentLayout, threads: int | None = None) -> int:
     """Return the bytes of all files of an environment, compressed as one stream.
 
-    They come by their paths, each with its path before it, a file with several names once. It
-    takes so many `threads`, by default one on each processor; how many they are changes nothing.
-    Raises OSError for what cannot be read.
+    Files are in the order of their paths, each preceded by its path; a file with several names
+    counts once. `threads` defaults to one per processor and does not change the result. Raises
+    OSError for an unreadable file.
     """
     parameter = zstd.CompressionParameter
     compressor = zstd.ZstdCompressor(

@@ -1,4 +1,4 @@
-"""Copying an environment: what stays is shared with the original where that is safe."""
+"""Copy an environment; unchanged files are shared with the original where that is safe."""
 
 import errno
 import fcntl
@@ -23,15 +23,15 @@ from trimtab.records.built_environment import LinkedFile
 from trimtab.records.manifest import DebloatedFile
 
 _FICLONE = 0x40049409  # ioctl_ficlonerange(2): share the blocks of another file
-# Some files cannot be shared, or none between two file systems.
+# Some files cannot be shared, and none across file systems.
 _NO_REFLINK_AT_ALL = {errno.EOPNOTSUPP, errno.EXDEV, errno.ENOTTY, errno.ENOSYS}
 _NO_REFLINK = {errno.EINVAL, *_NO_REFLINK_AT_ALL}
-# Other file systems, files of others (fs.protected_hardlinks), and as many links as there may be.
+# Other file systems, files of other users (fs.protected_hardlinks), too many links.
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSUPP}
 _NO_SENDFILE = {errno.EINVAL, errno.ENOSYS, errno.EPERM}
-# What compilers write, Python's too: no tool edits it in place, each writes it anew and renames it.
+# The output of compilers, Python's too: tools never edit it in place, they write and rename it.
 _MACHINE_CODE = (b"\x7fELF", b"!<arch>\n")
-_BYTECODE_MARK = b"\r\n"  # behind two bytes of a version
+_BYTECODE_MARK = b"\r\n"  # after two bytes of the version
 _PAGE_BYTES = 4096
 _SENT_BYTES = 1 << 30
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would block
@@ -40,10 +40,10 @@ _WORKERS = min(8, len(os.sched_getaffinity(0)))
 
 @dataclass(frozen=True)
 class SharedFiles:
-    """What a copy of an environment has in common with it.
+    """What a copy of an environment shares with the original.
 
-    `linked` are the files with machine code that are one with the original's, by path;
-    `reflinked_bytes` of others are on disk once.
+    `linked`: files with machine code that are hard links to the original's, by path.
+    `reflinked_bytes`: bytes of other files that are on disk once.
     """
 
     linked: dict[str, LinkedFile]
@@ -52,7 +52,7 @@ class SharedFiles:
 
 @dataclass
 class _Folder:
-    """A folder of the environment, with the files and links that the copy has in it."""
+    """A folder of the environment, and its files and links that the copy gets."""
 
     entry: LayoutEntry
     files: list[LayoutEntry] = field(default_factory=list)
@@ -65,25 +65,24 @@ def copy_tree(
     share: Share,
     earlier: Path | None = None,
 ) -> SharedFiles:
-    """Copy an environment, but for what `left_out` names, to the folder `destination`.
+    """Copy an environment without the paths `left_out` to the folder `destination`.
 
-    That is new or empty. Of a folder that is left out nothing is copied. Unchanged files are shared
-    as `share` says; `auto` links none that anybody edits. Those that are copied are taken from
-    `earlier`, a copy of the same folder that is about to go, where neither was changed since. Links
-    that lead into the environment lead into the copy, and files that are one are one there.
-    Sockets, pipes and devices stay behind, as does bytecode that goes meanwhile. So do the bits
-    that have a program run as its owner, which may be another one here; in a root file system
-    files keep them, with owners and capabilities, where we may give these. Raises OSError for what
-    cannot be read.
+    `destination` is new or empty. A folder in `left_out` is left out with its content. `share` says
+    how unchanged files are shared; `auto` links no file that anybody edits. Files that would be
+    copied are taken from `earlier`, an old copy of the same folder, where neither was changed
+    since. Links into the environment lead into the copy, and hard links stay hard links. Sockets,
+    pipes, devices and bytecode that disappears meanwhile are not copied. Set-user-ID bits are
+    dropped, as the owner may differ; in a root file system files keep them, with owners and
+    capabilities, where we have the right to set these. Raises OSError for an unreadable file.
     """
     folders: dict[str, _Folder] = {}
     first: dict[tuple[int, int], LayoutEntry] = {}
     twins: list[tuple[LayoutEntry, LayoutEntry]] = []
-    destination.mkdir(0o700, exist_ok=True)  # nobody else may look in until it is whole
+    destination.mkdir(0o700, exist_ok=True)  # nobody else may read it until it is complete
     with DirectoryHandle.at(destination) as top, ExitStack() as stack:
         for entry in layout.entries():
             if entry.name in left_out or (entry.name and entry.parent not in folders):
-                continue  # a link too: what is written there is not written where it leads
+                continue  # a link too: a later file here must not be written through it
             if entry.is_folder:
                 folders[entry.name] = _Folder(entry)
                 top.folder(entry.name, make=True).close()
@@ -97,7 +96,7 @@ def copy_tree(
             list(pool.map(taking.take_over, folders.values()))
         for entry, original in twins:
             taking.take_twin(entry, original)
-        for folder in folders.values():  # now that nothing is written there any more
+        for folder in folders.values():  # nothing more is written there
             with bytecode_may_go(folder.entry.path), top.folder(folder.entry.name) as held:
                 status = folder.entry.status
                 copy_status(folder.entry.path, held.descriptor, status, in_root=layout.is_root)
@@ -105,7 +104,7 @@ def copy_tree(
 
 
 def _is_twin(entry: LayoutEntry, first: dict[tuple[int, int], LayoutEntry]) -> bool:
-    """Whether it is one file with one that was seen before."""
+    """Whether the entry is a hard link to a file that was seen before."""
     status = entry.status
     if status.st_nlink == 1 or not stat.S_ISREG(status.st_mode):
         return False
@@ -113,7 +112,7 @@ def _is_twin(entry: LayoutEntry, first: dict[tuple[int, int], LayoutEntry]) -> b
 
 
 class _Taking:
-    """Takes files of `layout` over into its copy `top`."""
+    """Copies the files of `layout` into `top`."""
 
     def __init__(
         self,
@@ -128,11 +127,11 @@ class _Taking:
         self._cannot_reflink: set[int] = set()  # file systems of originals
 
     def take_over(self, folder: _Folder) -> None:
-        """Take over the files of a folder."""
+        """Copy the files of a folder."""
         with ExitStack() as stack:
             held = stack.enter_context(self.top.folder(folder.entry.name))
             before = None
-            with suppress(OSError):  # it had none of that name, or has a link there by now
+            with suppress(OSError):  # it had no such folder, or now has a link there
                 if self.earlier is not None:
                     before = stack.enter_context(self.earlier.folder(folder.entry.name))
             for entry in folder.files:
@@ -140,7 +139,7 @@ class _Taking:
                     self._take(entry, held, before)
 
     def take_twin(self, entry: LayoutEntry, first: LayoutEntry) -> None:
-        """Make a file one with the copy of another, with which it is one."""
+        """Make the entry a hard link to the copy of `first`, as it is in the original."""
         folder = self.top.folder
         with (
             bytecode_may_go(entry.path),
@@ -161,14 +160,14 @@ class _Taking:
             if self.layout.is_root:
                 give(name, status, held.descriptor)
         elif not stat.S_ISREG(status.st_mode):
-            return  # a socket or pipe of a program that ran
+            return  # a socket or pipe of an earlier program
         elif self.share != Share.COPY and self._reflink(entry, held):
             self.reflinked[entry.name] = disk_bytes(status)
         elif self.share == Share.AUTO and (head := _compiled(path)) and link(path, held, name):
-            if head.startswith(_MACHINE_CODE):  # Python itself checks what it compiled
+            if head.startswith(_MACHINE_CODE):  # Python itself checks compiled files
                 self.linked[entry.name] = LinkedFile(status.st_size, status.st_mtime_ns)
         elif before is None or not _link_same(before, entry, held):
-            self._copy(entry, held)  # keeps the time stamp that a .pyc names
+            self._copy(entry, held)  # keeps the timestamp that a .pyc names
 
     def _copy(self, entry: LayoutEntry, held: DirectoryHandle) -> None:
         with _regular(entry.path) as old, held.new_file(entry.base, None) as new:
@@ -207,7 +206,7 @@ class _Taking:
 
 @contextmanager
 def _regular(path: str) -> Iterator[IO[bytes]]:
-    """Open a file for reading that was a regular one a moment ago."""
+    """Open a file that was a regular one a moment ago, for reading."""
     with open(os.open(path, _READ), "rb", buffering=0) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "is no regular file any more", path)
@@ -228,7 +227,7 @@ def link(
     name: str,
     source_folder: DirectoryHandle | None = None,
 ) -> bool:
-    """Make `name` one file with `source`, a path or a name in a folder; False where none can."""
+    """Hard-link `name` to `source`, a path or a name in a folder; False where impossible."""
     try:
         held.link(source, name, source_folder)
     except OSError as error:
@@ -239,10 +238,10 @@ def link(
 
 
 def _link_same(earlier: DirectoryHandle, original: LayoutEntry, held: DirectoryHandle) -> bool:
-    """Take over the `earlier` copy of a file if it is as the original is.
+    """Take over the `earlier` copy of a file if it matches the original.
 
-    Dates of contents can be set, and some installers give all files one; those of a file's last
-    change of any kind (ctime) cannot.
+    Modification times can be set, and some installers give all files the same one; the time of the
+    last change of any kind (ctime) cannot be set.
     """
     name = original.base
     try:
@@ -258,10 +257,10 @@ def _link_same(earlier: DirectoryHandle, original: LayoutEntry, held: DirectoryH
 
 
 def take_over(libraries: Path, destination: Path, files: Mapping[str, DebloatedFile]) -> None:
-    """Have the slim libraries of the folder `libraries` in `destination` too, by their path.
+    """Put the slim libraries of the folder `libraries` into `destination`, at the same paths.
 
-    They are the same files where the file system allows. Raises TrimtabError unless they are what
-    `files` says.
+    They are hard links where the file system allows. Raises TrimtabError unless size and digest are
+    those in `files`.
     """
     with DirectoryHandle.at(destination) as top:
         for name, file in files.items():
@@ -279,7 +278,7 @@ def take_over(libraries: Path, destination: Path, files: Mapping[str, DebloatedF
 
 
 def _write_sparsely(read: Callable[[int], bytes], file: IO[bytes], size_bytes: int) -> None:
-    """Pages of zeros become holes again, which reading does not show."""
+    """Write pages of zeros as holes; a reader sees no difference."""
     while chunk := read(1 << 22):
         for start in range(0, len(chunk), _PAGE_BYTES):
             page = chunk[start : start + _PAGE_BYTES]

@@ -1,8 +1,8 @@
-"""Writing below a folder that is being made, so that no link leads a write out of it.
+"""Write below a new folder so that no link leads a write out of it.
 
-A folder is held by its descriptor, and reached from one that is held by a component at a time:
-none of them may be a link, also not one that appears meanwhile. Files are made anew and never
-opened where they are, as what is there may be shared with the original.
+A folder is held by its descriptor and opened one component at a time: no component may be a link,
+not even one that appears meanwhile. Files are created and never opened for writing in place, as an
+existing file may be shared with the original.
 """
 
 import errno
@@ -20,9 +20,10 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe wou
 
 
 class DirectoryHandle:
-    """A folder by its descriptor, as a block at whose end it is closed.
+    """A folder held by its descriptor; a context manager that closes it.
 
-    A `name` is of one component, `below` of several. What fails raises OSError with the whole path.
+    A `name` has one component, `below` may have several. Failures raise OSError with the whole
+    path.
     """
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -30,14 +31,14 @@ class DirectoryHandle:
 
     @classmethod
     def at(cls, path: Path) -> Self:
-        """Hold the folder at `path`, which is no link; its parents may be."""
+        """Hold the folder at `path`, which is no link; its parents may be links."""
         return cls(path, os.open(path, _FOLDER))
 
     @classmethod
     def make(cls, path: Path) -> Self:
-        """Hold the new folder `path`, which is made, or empty already; nobody else may look in.
+        """Make and hold the folder `path`, which may exist if empty; no other user may read it.
 
-        Raises FileExistsError where it holds something, and OSError where it cannot be made.
+        Raises FileExistsError if it is not empty, and OSError if it cannot be made.
         """
         with suppress(FileExistsError):
             path.mkdir(0o700)
@@ -55,7 +56,7 @@ class DirectoryHandle:
         self.close()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the descriptor."""
         os.close(self.descriptor)
 
     @contextmanager
@@ -70,9 +71,9 @@ class DirectoryHandle:
             raise
 
     def folder(self, below: PurePath | str = ".", *, make: bool = False) -> Self:
-        """Hold a folder below this one; with `make` those that are missing are made.
+        """Hold a folder below this one; `make` creates missing folders.
 
-        Raises OSError for a link, and ValueError for a path that leads out by its text.
+        Raises OSError for a link, and ValueError for a path with `..` that leads out.
         """
         held = type(self)(self.path, os.dup(self.descriptor))
         for name in PurePath(below).parts:
@@ -88,9 +89,9 @@ class DirectoryHandle:
             return type(self)(self.path / name, os.open(name, _FOLDER, dir_fd=self.descriptor))
 
     def matching(self, pattern: str) -> list[PurePath]:
-        """Return the paths below it that match `pattern`, with no link before the last component.
+        """Return the paths below that match `pattern`, without links before the last component.
 
-        Where one leads to another place inside, the path is the one without it.
+        A path through a link to another place inside is returned with that link resolved.
         """
         top = self.path.resolve()
         found = {path.parent.resolve() / path.name for path in self.path.glob(pattern)}
@@ -98,12 +99,12 @@ class DirectoryHandle:
         return [path.relative_to(top) for path in sorted(found)]
 
     def status(self, name: str) -> os.stat_result:
-        """Return what `name` is; a link is told of, not what it leads to."""
+        """Return the status of `name`; links are not followed."""
         with self._named(name):
             return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
 
     def has(self, name: str) -> bool:
-        """Return whether anything has the name."""
+        """Return whether `name` exists."""
         try:
             self.status(name)
         except FileNotFoundError:
@@ -117,9 +118,9 @@ class DirectoryHandle:
 
     @contextmanager
     def new_file(self, name: str, mode: int | None = 0o644) -> Iterator[IO[bytes]]:
-        """Make a file, which goes again when the block raises; nothing may have the name.
+        """Create a file, and remove it again if the block raises; `name` must not exist.
 
-        Its permissions become `mode`; where that is None the block gives it those.
+        Its permissions become `mode`; with None the block sets them.
         """
         with self._named(name):
             descriptor = os.open(name, _NEW, 0o600, dir_fd=self.descriptor)
@@ -133,13 +134,13 @@ class DirectoryHandle:
                 raise
 
     def write(self, name: str, data: bytes, mode: int = 0o644) -> None:
-        """Have a new file of `data` in place of what has the name, if anything has."""
+        """Replace `name`, if it exists, by a new file with `data`."""
         self.remove(name)
         with self.new_file(name, mode) as file:
             file.write(data)
 
     def link(self, source: Path | str, name: str, source_folder: Self | None = None) -> None:
-        """Make `name` one file with `source`, a path or a name in `source_folder`."""
+        """Make `name` a hard link to `source`, a path or a name in `source_folder`."""
         origin = None if source_folder is None else source_folder.descriptor
         with self._named(name):
             os.link(
@@ -147,7 +148,7 @@ class DirectoryHandle:
             )
 
     def symlink(self, text: str, name: str) -> None:
-        """Make a link."""
+        """Make a symbolic link."""
         with self._named(name):
             os.symlink(text, name, dir_fd=self.descriptor)
 

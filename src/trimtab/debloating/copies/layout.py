@@ -1,7 +1,7 @@
 """Where the folders of an environment are, and where its links lead once it is copied.
 
-A folder of an environment may be a link out of it, as caches of installers make them. Where the
-copy is written to, what such a link leads to is copied in its place.
+A folder of an environment may be a link out of it, such as into an installer's cache. Where the
+copy is written to, the folder that the link leads to is copied in place of the link.
 """
 
 import os
@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 from trimtab.errors import UserError
 from trimtab.files import unless_gone
 
-# Folders that hold far more than what a program came with.
+# Folders that hold far more than a program and its files.
 OF_THE_SYSTEM = {Path("/"), Path("/usr"), Path("/usr/local")}
 _SYSTEMS_OWN = OF_THE_SYSTEM | {
     Path(top, name)
@@ -24,15 +24,15 @@ _SYSTEMS_OWN = OF_THE_SYSTEM | {
     for name in ("bin", "sbin", "lib", "lib64", "share")
 }
 _TOP = PurePath()
-# What any Python that runs there writes, under another name first, or removes.
+# Files that any running Python writes, under a temporary name first, or removes.
 _BYTECODE = re.compile(r"(?:/__pycache__|\.pyc(?:\.\d+)?)\Z")
 
 
 class LayoutEntry(NamedTuple):
-    """A file, link or folder: its path in the environment, where it is, and what it is.
+    """A file, link or folder: its path in the environment, its path on disk, and its status.
 
-    A folder that is a link whose place a copy takes is told of as what it leads to. The paths are
-    texts, as there are many.
+    A link that is replaced by a folder in the copy has that folder's status. Paths are strings, as
+    there are many.
     """
 
     name: str
@@ -41,17 +41,17 @@ class LayoutEntry(NamedTuple):
 
     @property
     def parent(self) -> str:
-        """The path in the environment of the folder that it is in; "" for the environment."""
+        """The path of its folder in the environment; "" for the environment itself."""
         return self.name.rpartition("/")[0]
 
     @property
     def base(self) -> str:
-        """The last component of its path."""
+        """The last component of the path."""
         return self.name.rpartition("/")[2]
 
     @property
     def is_folder(self) -> bool:
-        """Whether there are others in it."""
+        """Whether it is a folder."""
         return stat.S_ISDIR(self.status.st_mode)
 
     @property
@@ -62,24 +62,24 @@ class LayoutEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class EnvironmentLayout:
-    """An environment at `root`: each real folder it consists of, with its path in the environment.
+    """An environment at `root`: its real folders, each with its path in the environment.
 
-    The first is the environment itself; others are where links lead whose place a copy takes. With
-    `is_root` it is a whole root file system: what is mounted in it is not of it.
+    The first is the environment itself; the others are targets of links that the copy replaces by
+    folders. With `is_root` it is a whole root file system, without what is mounted in it.
     """
 
     root: Path
     folders: dict[Path, PurePath]
     is_root: bool = False
     _spellings: tuple[Path, ...] = field(default=(), repr=False)
-    _real: dict[str, str] = field(default_factory=dict, repr=False)  # of folders of links
+    _real: dict[str, str] = field(default_factory=dict, repr=False)  # real paths, cached
 
     @classmethod
     def of(cls, root: Path, own: Iterable[str] = ()) -> Self:
-        """Return the layout of `root`, whose copy is written to in folders that `own` matches.
+        """Return the layout of `root`; its copy is written to in folders that match `own`.
 
-        Raises UserError where one of these is a link to a folder that cannot be copied in its
-        place, as one of the operating system.
+        Raises UserError if such a folder is a link to one that cannot be copied, such as one of the
+        operating system.
         """
         layout = cls(root, {root.resolve(): _TOP}, _spellings=(root, root.resolve()))
         patterns = {part for pattern in own for part in (*_parents(pattern), pattern)}
@@ -94,13 +94,13 @@ class EnvironmentLayout:
                         " put a folder of its own in its place, with what the program needs"
                     )
                 parent = layout.name_of(path.parent.resolve())
-                assert parent is not None  # patterns with fewer components were looked at before
+                assert parent is not None  # patterns with fewer components were handled before
                 layout.folders[real] = parent / path.name
         return layout
 
     @classmethod
     def of_root(cls, root: Path) -> Self:
-        """Return the layout of the folder `root` that is a whole root file system."""
+        """Return the layout of the folder `root`, a whole root file system."""
         return cls(root, {root.resolve(): _TOP}, is_root=True)
 
     def name_of(self, place: Path) -> PurePath | None:
@@ -112,9 +112,9 @@ class EnvironmentLayout:
         return self.folders[folder] / place.relative_to(folder)
 
     def entries(self) -> Iterator[LayoutEntry]:
-        """Yield all that is in the environment, folders before what is in them.
+        """Yield all entries of the environment, each folder before its content.
 
-        Bytecode that goes meanwhile is left out. Raises OSError for what cannot be read.
+        Bytecode that disappears meanwhile is left out. Raises OSError for an unreadable entry.
         """
         opened = {str(name): str(folder) for folder, name in self.folders.items()}
         waiting = [("", opened.pop("."))]
@@ -139,9 +139,9 @@ class EnvironmentLayout:
     def link_text(self, link: LayoutEntry) -> str:
         """Return the text of a link in a copy.
 
-        What leads into the environment, by any spelling of its path, leads into the copy; what
-        leads out leads to where it led. What dangled still does. In a root file system it is the
-        same, as programs inside follow it.
+        A link into the environment, by any spelling of its path, leads into the copy. A link out
+        leads to the same place as before. Dangling links still dangle. In a root file system the
+        text is unchanged, as programs inside resolve it.
         """
         text = os.readlink(link.path)
         if self.is_root:
@@ -161,7 +161,9 @@ class EnvironmentLayout:
         return text if text.startswith("/") else str(place)
 
     def _place_of(self, folder: str, text: str) -> Path:
-        """What a link in a real folder names, links before its last component followed."""
+        """Return where a link in a real folder leads, with links before the last component
+        resolved.
+        """
         before, last = os.path.split(text.rstrip("/"))
         if last in ("", ".", ".."):
             before, last = text, ""
@@ -171,7 +173,7 @@ class EnvironmentLayout:
         return Path(self._real[whole], last)
 
     def _depth(self, link: LayoutEntry) -> int:
-        """How many folders above the link's are in the same real folder."""
+        """Return how many folders above the link's folder are in the same real folder."""
         real = Path(link.path).parent
         folder = max(
             (f for f in self.folders if real.is_relative_to(f)), key=lambda f: len(f.parts)
@@ -180,9 +182,9 @@ class EnvironmentLayout:
 
 
 def bytecode_may_go(path: str) -> AbstractContextManager[None]:
-    """Return a block that ends quietly where `path` is bytecode of Python's that is gone by now.
+    """Return a context manager that ignores the error if `path` is bytecode that disappeared.
 
-    An environment that is in use has such files for moments; any other that goes is an error.
+    An environment in use has such files for moments; any other missing file is an error.
     """
     return unless_gone(path) if _BYTECODE.search(path) else nullcontext()
 

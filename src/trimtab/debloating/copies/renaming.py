@@ -1,4 +1,4 @@
-"""Files that name the environment they are in name the copy there: scripts, import paths, URLs."""
+"""Files that name their environment name the copy: scripts, import paths, URLs."""
 
 import json
 import os
@@ -11,14 +11,14 @@ from urllib.parse import quote
 from trimtab.debloating.copies.directory_handle import DirectoryHandle
 
 _SCRIPT_BYTES = 1 << 20
-_FIRST_LINE_BYTES = 127  # that Linux before 5.1 reads of a script
-# What a path follows, and what follows one: all else, also bytes that are not of ASCII, may be of a
-# longer component. A space, and what a backslash is before, may be of it too where it is escaped.
+_FIRST_LINE_BYTES = 127  # as much of a script as Linux before 5.1 reads
+# The characters before and after a path; any other, also a non-ASCII byte, may be part of a longer
+# component. So may an escaped space and a character after a backslash.
 _BEFORE = rb"(?:^|(?<=[\n\r\t\"'`=:;,(\[{<>|&!])|(?<=(?<!\\) ))"
 _AFTER = rb"(?=$|[/\s\"'`=:;,)\]}<>|&]|\\[nrt\"'])"
 _IN_URL = rb"(?:(?<=file://)|(?<=file://localhost))"
 _AFTER_IN_URL = rb"(?=$|[/\s\"'`;,)\]}<>|&#?]|\\[nrt\"'])"
-_A_WORD = rb"(?<=[= ])%b(?=$|[\r\n;])"  # of a shell's script, where nothing quotes it
+_A_WORD = rb"(?<=[= ])%b(?=$|[\r\n;])"  # of a shell's script, unquoted
 
 Spelling = Callable[[bytes], bytes]
 
@@ -26,10 +26,10 @@ Spelling = Callable[[bytes], bytes]
 def rename_in(
     copy: DirectoryHandle, patterns: Iterable[str], olds: Collection[Path], new: Path
 ) -> None:
-    """Have the files of `copy` that match a pattern say `new` where they say one of `olds`.
+    """Replace `olds` by `new` in the files of `copy` that match a pattern.
 
-    These are paths of one environment, which is still there. Scripts, as `#!ENV/bin/python` or
-    `VIRTUAL_ENV=ENV` in `activate`, texts, JSON, and URLs have them spelled as each does.
+    `olds` are paths of one environment that still exists. Scripts (`#!ENV/bin/python`, or
+    `VIRTUAL_ENV=ENV` in `activate`), texts, JSON and URLs each have their own spelling.
     """
     texts, documents = Renaming(olds, new), Renaming(olds, new, in_json=True)
     for pattern in patterns:
@@ -39,13 +39,13 @@ def rename_in(
                 if stat.S_ISREG(status.st_mode) and status.st_size <= _SCRIPT_BYTES:
                     before = folder.read(path.name)
                     after = (documents if path.suffix == ".json" else texts)(before)
-                    if after != before:  # anew, as it may be shared with the original
+                    if after != before:  # a new file: the old one may be shared
                         mode = stat.S_IMODE(status.st_mode)
                         folder.write(path.name, _startable(after, bytes(new)), mode)
 
 
 def names_any(path: Path, olds: Collection[Path]) -> bool:
-    """Return whether `rename_in` would change the file `path` for naming one of `olds`."""
+    """Return whether `rename_in` would change the file `path`, as it names one of `olds`."""
     status = path.lstat()
     if not stat.S_ISREG(status.st_mode) or status.st_size > _SCRIPT_BYTES:
         return False
@@ -54,9 +54,9 @@ def names_any(path: Path, olds: Collection[Path]) -> bool:
 
 
 class Renaming:
-    """Says `new` in a text that says one of `olds`: whole paths, and those of what is below.
+    """Replaces `olds` in a text by `new`: whole paths, and paths below them.
 
-    A folder beside it whose name only begins like it, as `env (old)`, is another one.
+    A folder beside it with a longer name, such as `env (old)`, is another folder.
     """
 
     def __init__(self, olds: Collection[Path], new: Path, *, in_json: bool = False) -> None:
@@ -65,7 +65,7 @@ class Renaming:
         first, second = (_in_json, _in_ascii) if in_json else (_plain, _in_shell)
         spellings: list[tuple[Spelling, ...]] = [(first,), (second,)]
         if [first(old) for old in longest] == [second(old) for old in longest]:
-            spellings = [(first, second)]  # which may spell alike this one, not what is beside it
+            spellings = [(first, second)]  # may differ for the names beside it
         for alike in [(_in_url,), *spellings]:
             spelling = alike[0]
             paths = [re.escape(spelling(old)) + _no_longer(old, alike) for old in longest]
@@ -80,7 +80,7 @@ class Renaming:
             self._found += [(re.compile(each), how(bytes(new))) for each, how in patterns]
 
     def __call__(self, text: bytes) -> bytes:
-        """Return `text` renamed; what holds a byte of zero is no text."""
+        """Return `text` renamed; data with a zero byte is not text and stays."""
         if b"\0" in text:
             return text
         for pattern, new in self._found:
@@ -89,7 +89,7 @@ class Renaming:
 
 
 def _no_longer(old: bytes, spellings: Iterable[Spelling]) -> bytes:
-    """A pattern of nothing, where none of the folders beside `old` is meant that begin like it."""
+    """Return a pattern that rejects folders beside `old` whose names begin with its name."""
     parent, name = os.path.split(old)
     try:
         beside = os.listdir(parent)
@@ -120,12 +120,12 @@ def _in_ascii(path: bytes) -> bytes:
 
 
 def _in_shell(path: bytes) -> bytes:
-    """With a backslash before what a shell would take for something else."""
+    """Return the path with a backslash before each character that is special in a shell."""
     return re.sub(rb"[^\w@%+=:,./\x80-\xff-]", rb"\\\g<0>", path)
 
 
 def _startable(script: bytes, environment: bytes) -> bytes:
-    """Where Linux starts no interpreter, by a path that is long or has a space, a shell does."""
+    """Let a shell start the interpreter if its path is too long or has a space for Linux."""
     line, _, rest = script.partition(b"\n")
     python = re.match(rb"#!(" + re.escape(environment) + rb"/bin/python[\w.]*)(.*)", line)
     if not python or (b" " not in environment and len(line) <= _FIRST_LINE_BYTES):

@@ -1,1 +1,1 @@
-"""The index of removed files that programs of a slim environment look in."""
+"""The index of removed files, which programs of a slim environment search."""

@@ -1,4 +1,4 @@
-"""What the index of removed files holds and where, as `native/file_fallback/index.h` says it."""
+"""The layout of the index of removed files, as in `native/file_fallback/index.h`."""
 
 import os
 import struct
@@ -13,23 +13,23 @@ ID_BYTES = 16
 DIGEST_BYTES = 16  # of the SHA-256 of a file's contents
 BLOCK_ENTRIES = 16
 MOST_NAME_BYTES = 255
-MOST_PATH_BYTES = 4095  # with its end 4096
+MOST_PATH_BYTES = 4095  # 4096 with the terminating zero
 
-FIELDS = struct.Struct(f"<8sQ{ID_BYTES}s9I")  # the header's, before the location
-CHECK_AT = FIELDS.size - 4  # the last of them
+FIELDS = struct.Struct(f"<8sQ{ID_BYTES}s9I")  # of the header, before the location
+CHECK_AT = FIELDS.size - 4  # the last field
 MOST_LOCATION_BYTES = HEADER_BYTES - FIELDS.size - 1
 FILTER_WORD = struct.Struct("<Q")
-FOLDER = struct.Struct("<4I")  # hash of the path, row of the folder above, name, first entry
-BLOCK = struct.Struct("<2I")  # where it begins among the records, their CRC-32
+FOLDER = struct.Struct("<4I")  # hash of the path, row of the parent folder, name, first entry
+BLOCK = struct.Struct("<2I")  # start among the records, their CRC-32
 ATTRIBUTES = struct.Struct("<4I")  # kind, mode, user, group
-PLACE = struct.Struct("<I")  # of an ending in the texts
+PLACE = struct.Struct("<I")  # of a suffix in the texts
 
-# Of the first number of a record.
+# Flags in the first number of a record.
 SAME_TIME, HAS_MORE, FLAG_BITS = 1, 2, 2
 
 
 class EntryKind(IntEnum):
-    """What comes back; a KEPT_PROGRAM stayed, but what it needs to start went."""
+    """What is restored; a KEPT_PROGRAM stayed, but files that it needs to start were removed."""
 
     REGULAR = 0
     LINK = 1
@@ -39,11 +39,11 @@ class EntryKind(IntEnum):
 
 @dataclass(frozen=True)
 class IndexEntry:
-    """What was removed at `path`, below the environment and without a slash at its beginning.
+    """A removed file, link or folder at `path`, below the environment and without a leading slash.
 
-    `names` are the other names of the same file, `needs` the removed paths without which it does
-    not start. `target` is a link's text, `digest` the first DIGEST_BYTES of the SHA-256 of a
-    regular file's contents.
+    `names` are the other names of the file, `needs` the removed paths that it needs to start.
+    `target` is a link's text, `digest` the first DIGEST_BYTES of the SHA-256 of a regular file's
+    contents.
     """
 
     path: str
@@ -60,7 +60,7 @@ class IndexEntry:
 
 
 class Counts(NamedTuple):
-    """Numbers of rows, and of bytes, of the parts of an index; every BLOCK_ENTRIES are a block."""
+    """Numbers of rows or bytes of the parts of an index; a block has BLOCK_ENTRIES entries."""
 
     entries: int
     filter_words: int
@@ -72,12 +72,12 @@ class Counts(NamedTuple):
 
     @property
     def blocks(self) -> int:
-        """The number of rows about the records."""
+        """The number of blocks."""
         return -(-self.entries // BLOCK_ENTRIES)
 
 
 def hash_of(text: bytes) -> int:
-    """Return FNV-1a of 64 bits."""
+    """Return the 64-bit FNV-1a hash."""
     value = 0xCBF29CE484222325
     for byte in text:
         value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
@@ -85,13 +85,13 @@ def hash_of(text: bytes) -> int:
 
 
 def folder_hash(path: bytes) -> int:
-    """Return the 32 bits by which folders are sorted."""
+    """Return the 32-bit hash by which folders are sorted."""
     value = hash_of(path)
     return (value ^ value >> 32) & 0xFFFFFFFF
 
 
 def text_filter(texts: Iterable[str]) -> list[int]:
-    """Return the words of a filter that passes `texts`, and of others one in thirty at most."""
+    """Return the words of a filter that passes `texts`, and at most one in thirty others."""
     hashes = {hash_of(os.fsencode(text)) * 0x9E3779B97F4A7C15 % (1 << 64) for text in texts}
     words = [0] * (1 << max(len(hashes) - 1, 0).bit_length() >> 3 or 1)
     for value in hashes:

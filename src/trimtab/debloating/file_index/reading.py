@@ -33,12 +33,12 @@ _MOST_NUMBER_BYTES = 10  # of 64 bits
 
 
 def paths_of(index: bytes) -> list[str]:
-    """Return the paths of an index's entries by their numbers. Raises ValueError for no index."""
+    """Return the paths of an index's entries by number. Raises ValueError for any other data."""
     return [entry.path for entry in entries_of(index)]
 
 
 def entries_of(index: bytes) -> list[IndexEntry]:
-    """Return an index's entries by their numbers. Raises ValueError for one that is damaged."""
+    """Return an index's entries by number. Raises ValueError for a damaged index."""
     try:
         tables = _tables_of(index)
         entries: list[IndexEntry] = []
@@ -69,7 +69,7 @@ class _Tables:
     records: bytes
 
     def path_of(self, row: int) -> bytes:
-        """Return the path of a folder, by the names of those above."""
+        """Return the path of a folder, from its name and its parents' names."""
         path = b""
         while name := _text_at(self.text, self.folders[row][2]):
             path = name + b"/" * bool(path) + path

@@ -36,7 +36,7 @@ from trimtab.debloating.file_index.layout import (
 from trimtab.errors import UserError
 
 _NS = 1_000_000_000
-_FEWEST_USES = 4  # of an ending that is worth a place
+_FEWEST_USES = 4  # of a suffix that is worth a place
 
 
 def index_of(
@@ -44,8 +44,8 @@ def index_of(
 ) -> bytes:
     """Return the index of `entries`, whose contents are at `location` (`enum contents_kind`).
 
-    `names` are those of paths that stay and through which something removed is asked for. Raises
-    UserError for a path that is too long.
+    `names` are the names of kept paths that lead to something removed. Raises UserError for a path
+    that is too long.
     """
     place = os.fsencode(location)
     if len(place) > MOST_LOCATION_BYTES:
@@ -85,7 +85,7 @@ def index_of(
 
 
 def _by_folder(entries: Iterable[IndexEntry]) -> dict[str, list[IndexEntry]]:
-    """Return the entries of each folder by their names, and the folders above, by their hashes."""
+    """Return the entries of each folder sorted by name, and the parent folders, both by hash."""
     inside: dict[str, list[IndexEntry]] = defaultdict(list)
     for entry in entries:
         _check_length(entry)
@@ -109,7 +109,7 @@ def _check_length(entry: IndexEntry) -> None:
 
 
 class _Texts:
-    """Texts, each ended by a zero and at a place; the first one is empty, and so is the last."""
+    """Texts with a terminating zero, each at a place; the first is empty, and so is the last."""
 
     def __init__(self) -> None:
         self._places: dict[bytes, int] = {b"": 0}
@@ -120,7 +120,7 @@ class _Texts:
         return self._place(os.fsencode(text), b"\0")
 
     def place_of_all(self, texts: Iterable[str]) -> int:
-        """Return the place of several texts, ended by an empty one."""
+        """Return the place of several texts, ended by an empty text."""
         joined = b"\0".join(map(os.fsencode, texts))
         return self._place(joined, b"\0\0") if joined else 0
 
@@ -136,7 +136,7 @@ class _Texts:
 
 
 class _Records:
-    """The records of entries, in blocks that can be read by themselves."""
+    """The records of entries, in blocks that can be read independently."""
 
     def __init__(self, ordered: list[IndexEntry], texts: _Texts) -> None:
         self._texts = texts
@@ -171,7 +171,7 @@ class _Records:
         return bytes(parts)
 
     def _more(self, entry: IndexEntry) -> bytes:
-        """Return where all names of the file are, one list for all of these, and what it needs."""
+        """Return the place of the file's names, one list for all of them, and of its needs."""
         all_names = sorted((entry.path, *entry.names)) if entry.names else ()
         needs = [_number(self._numbers[need]) for need in entry.needs]
         numbers = (_number(self._texts.place_of_all(all_names)), _number(len(needs)), *needs)
@@ -183,7 +183,7 @@ def _name_of(path: str) -> str:
 
 
 def _shared(one: bytes, other: bytes) -> int:
-    """Return how many bytes both begin with."""
+    """Return how many bytes both have in common at the beginning."""
     alike = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return sum(1 for _ in alike)
 
@@ -193,21 +193,21 @@ def _attributes(entry: IndexEntry) -> tuple[int, int, int, int]:
 
 
 def _possible_endings(name: str) -> Iterator[str]:
-    """Yield what follows a name's first dot and its last one, with these: `.so.1` and `.1`."""
+    """Yield the suffixes from a name's first dot and its last one, such as `.so.1` and `.1`."""
     for at in (name.find(".", 1), name.rfind(".", 1)):
         if at > 0:
             yield name[at:]
 
 
 def _endings(names: Iterable[str]) -> Collection[str]:
-    """Return the endings that many names have, the most frequent first."""
+    """Return the suffixes that many names have, the most frequent first."""
     uses = Counter(ending for name in names for ending in {*_possible_endings(name)})
     often = [ending for ending, count in uses.items() if count >= _FEWEST_USES]
     return sorted(often, key=lambda ending: (-uses[ending], ending))
 
 
 def _number(value: int) -> bytes:
-    """Return seven bits a byte, the lowest first; all but the last byte have the highest bit."""
+    """Return 7 bits a byte, the lowest first; all but the last byte have the highest bit set."""
     parts = bytearray()
     while value > 0x7F:
         parts.append(value & 0x7F | 0x80)

@@ -1,1 +1,1 @@
-"""Which files of a root file system a slim copy keeps, and why: the closure of what was used."""
+"""Which files of a root file system a slim copy keeps, and why: the closure of used files."""

@@ -1,8 +1,8 @@
-"""Which paths of a tree a slim copy keeps: all that was used, and all that this leads to.
+"""Which paths of a tree a slim copy keeps: the closure of the used ones under all rules.
 
-Every rule adds paths that the original has, for what the original is and for a path that stays
-already. So whoever profiles more keeps more, a path that was missing stays missing, and the closure
-of what stays is what stays.
+Rules only add paths that exist in the original, and depend only on the original and on one path
+that stays. So more profiled runs keep more paths, a missing path stays missing, and the closure of
+a closure is itself.
 """
 
 from collections import deque
@@ -47,9 +47,10 @@ from trimtab.debloating.files.tree import FileTree, parents
 from trimtab.images.node import FileType
 
 _RUN = frozenset({"execute", "map_execute"})
-# Of a module whose byte code is there these need no more of its source than can be looked at.
+# For these reasons, a module with byte code needs its source only for look-ups.
 _OF_MODULES = frozenset({KeepReason.PACKAGE, KeepReason.BYTE_CODE, KeepReason.START})
-# Of these the way stays also where it ends in nothing: programs have been there. Rules only guess.
+# For these the path's folders and links stay even if the target is missing: programs looked there.
+# Rules only guess.
 _LEAD_TO_NOTHING = frozenset({KeepReason.USED, KeepReason.ASKED, KeepReason.LINK})
 
 
@@ -58,23 +59,23 @@ class PathUse(Protocol):
 
     @property
     def path(self) -> str:
-        """Absolute, its links unresolved."""
+        """The absolute path, its links unresolved."""
 
     @property
     def real_path(self) -> str | None:
-        """With its links resolved."""
+        """The path with its links resolved."""
 
     @property
     def uses(self) -> Collection[str]:
-        """In which ways."""
+        """How the path was used."""
 
 
 @dataclass
 class Kept:
-    """The paths that stay, each with its reasons: for each, what it first followed from.
+    """The paths that stay, each with its reasons and, for each reason, the path that first gave it.
 
-    That is a path of the tree, or the empty text where it came from outside. `replaced` are sources
-    of Python modules that were used and go, as byte code is in their place.
+    That path is "" where the reason came from outside. `replaced` are used sources of Python
+    modules that are removed, as byte code replaces them.
     """
 
     reasons: dict[str, dict[KeepReason, str]] = field(default_factory=dict)
@@ -88,7 +89,7 @@ class Kept:
 
 
 def _link(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep what a link leads to, by every link on the way."""
+    """Keep the target of a link, and all links on the way."""
     if found.node.kind is FileType.LINK:
         yield Dependency(root.tree.seen(found.path), KeepReason.LINK, found.runs)
 
@@ -126,14 +127,14 @@ def kept_paths(
     databases: bool = True,
     compiles: bool = False,
 ) -> Kept:
-    """Return the paths of `tree` that stay where all of `traces` are to run as they did.
+    """Return the paths of `tree` that must stay so that all of `traces` run as before.
 
     `also` are further absolute paths, as programs see them, that stay as if they were run: an
-    image's entrypoint, working folder and volumes. `environment` are the variables of an image, for
-    PATH and LD_LIBRARY_PATH. What `also` and traces name outside the tree is passed over. With
-    `comes_back` what goes comes back to all programs that ask for it, and with `databases` what
-    scanners read of packages stays with their files. With `compiles` byte code is made of modules
-    that have none. Raises OSError for a file that cannot be read.
+    image's entrypoint, working folder and volumes. `environment` has an image's PATH and
+    LD_LIBRARY_PATH. Paths outside the tree are ignored. With `comes_back` removed files are
+    restored for every program that asks for them. With `databases` the package data that scanners
+    read stays with the packages' files. With `compiles` modules without byte code are compiled.
+    Raises OSError for an unreadable file.
     """
     root = ClosureInput(tree, environment or {}, comes_back, databases, compiles)
     closure = _Closure(root)
@@ -148,7 +149,7 @@ def kept_paths(
 
 
 class _Closure:
-    """The paths that stay so far, and those of them that no rule has seen yet."""
+    """The paths that stay so far, and those that no rule has seen yet."""
 
     def __init__(self, root: ClosureInput) -> None:
         self.root = root
@@ -158,7 +159,7 @@ class _Closure:
         self._waiting: deque[str] = deque()
 
     def used(self, use: PathUse) -> None:
-        """Keep what a traced run used; of a path that was missing, what is there of its folders."""
+        """Keep a path that a traced run used; for a missing path, keep its existing folders."""
         if set(use.uses) == {"missing"}:
             walk = self.root.tree.walk(use.path)
             for path in walk.passed if walk.end is None else parents(walk.end):
@@ -172,10 +173,10 @@ class _Closure:
                 self._uses.setdefault(end, set()).update(use.uses)
 
     def _is_replaced(self, use: PathUse) -> bool:
-        """Return whether the use is of a source that byte code is made of; note that it may go.
+        """Return whether the use is of a source that byte code replaces; note that it may go.
 
-        So may one whose byte code was read. In a part of a root Python itself starts before
-        anything is stood for.
+        A source whose byte code was read may go too. In a target that is not a whole root, Python
+        starts before files can be restored.
         """
         root, tree = self.root, self.root.tree
         if not (root.comes_back and tree.is_whole) or only_looks(use.uses):
@@ -189,13 +190,14 @@ class _Closure:
         if source is None or node is None or not may_be_stood_for(root, node):
             return False
         self.kept.replaced.add(source)
-        self._waiting.append(source)  # what follows from it follows from its byte code
+        self._waiting.append(source)  # rules see it, and keep what its byte code needs
         return source == end
 
     def walk(self, wanted: Dependency, because: str, looked_at: bool = False) -> str | None:
-        """Keep what a path leads to and all that is on its way; return what it leads to.
+        """Keep a path's target and all links and folders on the way; return the target.
 
-        Of a file that is only looked at, or only led to, the way stays, where it is stood for.
+        A file that is only looked up may be removed if the fallback answers look-ups; the way to it
+        stays.
         """
         walk = self.root.tree.walk(wanted.path)
         is_there = walk.end is not None or walk.leaves
@@ -230,7 +232,7 @@ class _Closure:
             below = parent
 
     def close(self) -> None:
-        """Ask every rule of every path that stays, until none adds another."""
+        """Apply every rule to every path that stays, until no rule adds a path."""
         while self._waiting:
             path = self._waiting.popleft()
             uses = frozenset(self._uses.get(path, ()))

@@ -1,4 +1,4 @@
-"""What a rule of the closure is told of a path that stays, and what it says stays for that."""
+"""The interface of the closure's rules: the path that stays, and the paths that it needs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +43,7 @@ class KeepReason(StrEnum):
 
 
 class Dependency(NamedTuple):
-    """An absolute path, as programs see it, that stays if it is there, and the way to it.
+    """An absolute path, as programs see it, that stays if it exists, with the way to it.
 
     With `runs` it stays as a program or a library that is run.
     """
@@ -55,11 +55,11 @@ class Dependency(NamedTuple):
 
 @dataclass(frozen=True)
 class ClosureInput:
-    """A tree and the environment variables that its programs are given.
+    """A tree and the environment variables of its programs.
 
-    `comes_back` says whether what goes comes back to all of them, and `keeps_databases` whether
-    what scanners read of packages stays where a file of the package does. With `compiles` byte code
-    is made of the modules that have none.
+    `comes_back`: removed files are restored for all programs. `keeps_databases`: the package data
+    that scanners read stays with a package's files. `compiles`: modules without byte code are
+    compiled.
     """
 
     tree: FileTree
@@ -75,17 +75,17 @@ class ClosureInput:
 
     @cached_property
     def linker_folders(self) -> tuple[str, ...]:
-        """The folders that are searched for any program's libraries."""
+        """The folders where the linkers search for any program's libraries."""
         return folders_of_linker(self.tree)
 
     @cached_property
     def distributions(self) -> Distributions:
-        """The Python distributions that are installed."""
+        """The installed Python distributions."""
         return Distributions.of(self.tree)
 
     @cached_property
     def conda_records(self) -> dict[str, str]:
-        """For each file of a conda package what conda has about that package."""
+        """The path of conda's record of the package, for each file of a conda package."""
         return {path: record for path, record, _ in conda_files(self.tree)}
 
     @cached_property
@@ -93,7 +93,7 @@ class ClosureInput:
         return {}
 
     def loading(self, path: str) -> Loading | None:
-        """Return what the ELF file at a path of the tree asks of its loader; None of any other."""
+        """Return the loading needs of the ELF file at a path of the tree; None for other files."""
         if path not in self._loadings:
             with self.tree.open_file(path) as file:
                 self._loadings[path] = read_loading(file)

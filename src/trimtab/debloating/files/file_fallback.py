@@ -1,8 +1,8 @@
-"""Files that come back: what a slim environment needs so that its programs find what was removed.
+"""The fallback for files: what a slim environment needs to restore removed files on demand.
 
-The library `native/file_fallback` does the work in the program. An index says what was removed,
-with all that makes a file what it was; contents are in the original, or in a store of the layout
-that libraries have (`native/fallback/store.h`).
+The library `native/file_fallback` runs in the program. An index lists the removed files with all
+their attributes. Contents are in the original, or in a store of the same layout as for libraries
+(`native/fallback/store.h`).
 """
 
 import os
@@ -34,7 +34,7 @@ from trimtab.errors import UserError
 from trimtab.images.node import FileType, Inode
 from trimtab.native import native_path
 
-# In the folder of these.
+# In the folder of the library and index.
 _STATE = "files.state"
 _STORE = "store"
 _ORIGINAL_FOLDER, _IN_STORE = 0, 1
@@ -46,7 +46,7 @@ _KINDS = {
 _MAY_RUN = 0o111
 _Done = TypeVar("_Done")
 _WORKERS = min(8, len(os.sched_getaffinity(0)))
-_LARGE_BYTES = 1 << 20  # from here on the work on a file is in C, beside which Python goes on
+_LARGE_BYTES = 1 << 20  # larger files are hashed and read in C, which releases Python's lock
 
 
 def add_file_fallback(
@@ -57,14 +57,13 @@ def add_file_fallback(
     source: Source,
     variables: Mapping[str, str] | None = None,
 ) -> None:
-    """Lay down in the slim `environment` what its programs need to find what was removed from it.
+    """Add the files to the slim `environment` that its programs need to restore removed files.
 
-    `removed` are paths of `tree`, the folder `original`: files, links and folders, these with all
-    that is in them. Devices, pipes and sockets among them do not come back. `variables` are those
-    of an image, for PATH and LD_LIBRARY_PATH. FILE_FALLBACK_LIBRARY has to be loaded by programs:
-    by LD_PRELOAD, `/etc/ld.so.preload` of a root file system, or as a Python environment does (see
-    PythonPrefix). A fallback for functions stands already where there is to be one. Raises
-    UserError where the original was changed meanwhile.
+    `removed` are paths of `tree`, the folder `original`: files, links, and folders with all their
+    content. Devices, pipes and sockets among them are not restored. `variables` has an image's PATH
+    and LD_LIBRARY_PATH. Programs have to load FILE_FALLBACK_LIBRARY: by LD_PRELOAD, by
+    `/etc/ld.so.preload` of a root file system, or as in PythonPrefix. A fallback for functions, if
+    any, has to be added before. Raises UserError if the original was changed meanwhile.
     """
     coming = {path for path in removed if tree.nodes[path].kind in _KINDS}
     needs = _needs(ClosureInput(tree, variables or {}), coming)
@@ -99,9 +98,10 @@ def add_file_fallback(
 def store_removed_files(
     original: Path, tree: FileTree, removed: Collection[str], store: Path
 ) -> None:
-    """Store the contents of files as `add_file_fallback` does, which finds them there later.
+    """Store the contents of files in advance for `add_file_fallback`, which finds them there later.
 
-    `removed` are paths of `tree`, the folder `original`. Raises OSError as reading and writing do.
+    `removed` are paths of `tree`, the folder `original`. Raises OSError if reading or writing
+    fails.
     """
     regular = (path for path in sorted(removed) if tree.nodes[path].kind is FileType.FILE)
     _for_each(
@@ -111,10 +111,10 @@ def store_removed_files(
 
 
 def _for_each(do: Callable[[Path], _Done], places: Sequence[Path]) -> list[_Done]:
-    """Return what `do` returns of each file: of small ones in one thread, of large ones in several.
+    """Return the result of `do` for each file: small files in one thread, large ones in several.
 
-    Several threads that open, read and write small files wait for each other in Python more than
-    for the files: two take longer than one.
+    Threads that open, read and write small files wait mostly for Python's lock: two take longer
+    than one.
     """
     large = {place for place in places if place.stat().st_size >= _LARGE_BYTES}
     with ThreadPoolExecutor(_WORKERS) as pool:
@@ -126,11 +126,11 @@ def _for_each(do: Callable[[Path], _Done], places: Sequence[Path]) -> list[_Done
 def _contents(
     ours: DirectoryHandle, original: Path, paths: list[str], source: Source
 ) -> list[LibraryDigests]:
-    """Store the contents of files where `source` wants them, each once; return their digests."""
+    """Store the contents of files where `source` wants them, each once; return all digests."""
     places = [original / path[1:] for path in paths]
-    digests = _for_each(whole_digest_of, places)  # an environment built again has them
+    digests = _for_each(whole_digest_of, places)  # a rebuilt environment has these in its cache
     pairs = sorted(zip(places, digests, strict=True), key=lambda pair: _is_public(pair[0]))
-    of_content = {of.sha256: (place, of) for place, of in pairs}  # a public one, if any is
+    of_content = {of.sha256: (place, of) for place, of in pairs}  # prefers a public file
     once = dict(of_content.values())
     if source.kind == Fallback.PACKED:
         with ours.folder(_STORE, make=True) as store:
@@ -147,7 +147,7 @@ def _contents(
 
 
 def _is_public(path: Path) -> bool:
-    """Whether everybody may read a file; the contents of others are not for everybody either."""
+    """Whether everybody may read a file; only then may everybody read its contents in a store."""
     return bool(path.stat().st_mode & stat.S_IROTH)
 
 
@@ -181,7 +181,7 @@ def _entry(
 
 
 def _names(tree: FileTree, coming: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return for each path that comes back the other names of its file, in the tree's order."""
+    """Return the other names of the file of each path in `coming`, sorted."""
     named: dict[Inode, list[str]] = defaultdict(list)
     for path, node in tree.nodes.items():
         if node.kind is FileType.FILE:
@@ -197,7 +197,7 @@ def _names(tree: FileTree, coming: Collection[str]) -> dict[str, tuple[str, ...]
 def _names_that_lead(
     tree: FileTree, coming: Collection[str], programs: Collection[str]
 ) -> Iterator[str]:
-    """Yield the names by which kept paths lead to what comes back."""
+    """Yield the names of kept paths that lead to a removed one."""
     yield from (path.rpartition("/")[2] for path in programs)
     for path, node in tree.nodes.items():
         if node.kind is FileType.LINK and path not in coming:
@@ -208,7 +208,7 @@ def _names_that_lead(
 
 
 def _needs(root: ClosureInput, coming: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return what of `coming` each program needs to start, for those that need any of it."""
+    """Return the paths of `coming` that each program needs to start, if any."""
     direct: dict[tuple[str, bool], set[str]] = {}
 
     def wanted(path: str, runs: bool) -> set[str]:

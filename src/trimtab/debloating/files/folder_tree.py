@@ -13,10 +13,10 @@ from trimtab.images.node import KINDS, FileType, Inode
 
 
 def root_tree(root: Path) -> FileTree:
-    """Return the folder `root` as a whole root file system: programs that run in it see no other.
+    """Return the folder `root` as a whole root file system, the only one its programs see.
 
-    What is mounted in it does not belong to it. Raises UserError where it is no folder, and OSError
-    for what cannot be read.
+    Mounted file systems in it are left out. Raises UserError if it is not a folder, and OSError for
+    an unreadable entry.
     """
     return _tree(root, ("",))
 
@@ -30,7 +30,7 @@ def prefix_tree(root: Path) -> FileTree:
 
 
 def spellings(root: Path) -> tuple[str, ...]:
-    """Return the paths by which programs know a folder, the real one first."""
+    """Return the paths by which programs know a folder, the real path first."""
     return tuple(dict.fromkeys((os.path.realpath(root), os.path.abspath(root))))
 
 

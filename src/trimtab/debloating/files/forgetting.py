@@ -1,4 +1,4 @@
-"""A slim environment that grew, as programs brought files back, becomes what was delivered."""
+"""Reset a slim environment in which files were restored to its delivered state."""
 
 import fcntl
 import os
@@ -11,17 +11,17 @@ from trimtab.records.misses.brought_back import STATE_FILE, BroughtBack, brought
 
 
 def forget_brought_back(debloated: Path) -> BroughtBack:
-    """Remove from `debloated`/env what came back; return what that was.
+    """Remove the restored files from `debloated`/env; return them.
 
-    It comes back again for who asks for it. Folders stay that hold files of programs' own.
+    They are restored again on demand. Folders that hold a program's own files stay.
     """
     came = brought_back(debloated)
     if not came.paths:
         return came
     with DirectoryHandle.at(debloated / "env") as top, (top.path / STATE_FILE).open("r+b") as state:
-        fcntl.flock(state, fcntl.LOCK_EX)  # as programs do that bring something back
-        for path in sorted(came.paths, reverse=True):  # what is in a folder before the folder
-            with suppress(OSError):  # a folder that is not empty, or something else meanwhile
+        fcntl.flock(state, fcntl.LOCK_EX)  # programs that restore a file take this lock too
+        for path in sorted(came.paths, reverse=True):  # content before its folder
+            with suppress(OSError):  # a folder that is not empty, or was replaced meanwhile
                 _remove(top, PurePath(path))
         os.pwrite(state.fileno(), bytes(os.fstat(state.fileno()).st_size), 0)
     return came

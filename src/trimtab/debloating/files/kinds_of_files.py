@@ -1,4 +1,4 @@
-"""What kind of file a path is, by its name and place: the groups of a report."""
+"""The kind of a file, by its name and place, for the groups of a report."""
 
 import re
 from enum import StrEnum
@@ -27,7 +27,7 @@ class FileKind(StrEnum):
     OTHER = "other"
 
 
-# The first that matches counts: tests written in Python are tests.
+# The first match counts: tests written in Python are tests.
 _PATTERNS: tuple[tuple[FileKind, str], ...] = (
     (FileKind.DATABASE, r"^/var/lib/(dpkg|apt|pacman|rpm)/|^/lib/apk/|/conda-meta/"),
     (FileKind.CACHE, r"^/var/(cache|log|backups)/|^/root/\.cache/|^/(var/)?tmp/"),
@@ -57,5 +57,5 @@ _COMPILED = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
 
 
 def kind_of_file(path: str) -> FileKind:
-    """Return the kind of the file at a path of a tree; what nobody here knows is OTHER."""
+    """Return the kind of the file at a path of a tree; OTHER if unknown."""
     return next((kind for kind, pattern in _COMPILED if pattern.search(path)), FileKind.OTHER)

@@ -1,4 +1,4 @@
-"""Where the dynamic linkers of a root look for libraries: glibc's and musl's."""
+"""Where the dynamic linkers of a root file system look for libraries: glibc's and musl's."""
 
 import posixpath
 from collections.abc import Iterator
@@ -8,15 +8,15 @@ from trimtab.debloating.files.tree import FileTree, joined
 from trimtab.images.node import FileType
 
 CONFIGURATION = "/etc/ld.so.conf"
-_MOST_INCLUDES = 100  # of a hostile configuration no more is read; real ones have one
+_MOST_INCLUDES = 100  # more includes of a configuration are ignored: it may be hostile
 _ALWAYS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 
 
 def folders_of_linker(tree: FileTree) -> tuple[str, ...]:
-    """Return the folders that the linkers of a whole root search for any program, in their order.
+    """Return the folders that a whole root's linkers search for any program, in their order.
 
-    They are read from the configuration that `ldconfig` makes glibc's cache of, not from the cache:
-    that names the same libraries unless it is outdated.
+    They come from the configuration from which `ldconfig` makes glibc's cache. The cache names the
+    same libraries unless it is outdated.
     """
     if not tree.is_whole:
         return ()
@@ -32,7 +32,7 @@ def variants(tree: FileTree, folder: str, name: str) -> Iterator[str]:
 
 
 def configuration_files(tree: FileTree) -> list[str]:
-    """Return the paths of the configuration of glibc's linker, with all that it includes."""
+    """Return the paths of the configuration of glibc's linker, with all included files."""
     found = {CONFIGURATION: None}
     waiting, patterns = [CONFIGURATION], 0
     while waiting:
@@ -79,7 +79,7 @@ def _of_musl(tree: FileTree) -> Iterator[str]:
 
 
 def _of_machines(tree: FileTree) -> Iterator[str]:
-    """Yield the folders for one kind of machine each, which Debian's glibc has built in."""
+    """Yield the folders built into Debian's glibc, for one machine type each."""
     for top in ("/lib", "/usr/lib"):
         end = tree.walk(top).end
         for name in _names(tree, top):

@@ -1,7 +1,8 @@
-"""Files that programs looked at, or listed, and did not open.
+"""Files that programs looked up or listed but did not open.
 
-Where files come back, what went is listed as before, and who looks at it finds a file of that size,
-owner, mode and time (`native/file_fallback/stand_in.h`). Nothing is missed then, so these may go.
+Where files are restored, a removed file is listed as before, and a look-up finds a stand-in of its
+size, owner, mode and time (`native/file_fallback/stand_in.h`). Nothing is restored then, so such
+files may be removed.
 """
 
 from collections.abc import Collection, Iterable
@@ -13,22 +14,22 @@ from trimtab.images.node import FileType, Inode
 
 _LOOKS = frozenset({"stat", "readlink", "missing"})
 _READS = _LOOKS | {"read"}
-# Of a smaller file the block is not worth what looking takes longer where it is away.
+# Removing a smaller file saves too little for the slower look-up.
 _BLOCK_BYTES = 4096
 
 
 def only_looks(uses: Collection[str]) -> bool:
-    """Whether nobody opened what was used so."""
+    """Whether these uses are all look-ups: nobody opened the file."""
     return _LOOKS.issuperset(uses)
 
 
 def only_reads(uses: Collection[str]) -> bool:
-    """Whether nobody did more with what was used so than Python does with a source."""
+    """Whether these uses are no more than Python does with a source."""
     return _READS.issuperset(uses)
 
 
 def may_be_stood_for(root: ClosureInput, node: Inode) -> bool:
-    """Whether a file need not stay for programs that only look at it."""
+    """Whether a stand-in is enough for programs that only look the file up."""
     return (
         root.comes_back
         and node.kind is FileType.FILE
@@ -38,10 +39,10 @@ def may_be_stood_for(root: ClosureInput, node: Inode) -> bool:
 
 
 def all_are_heard(tree: FileTree, executed: Iterable[str]) -> bool:
-    """Whether the programs of a whole root are such that what brings files back hears their calls.
+    """Whether the file fallback intercepts the calls of all `executed` programs of a whole root.
 
-    It is loaded by glibc's dynamic linker, into programs that are linked dynamically; one of Go
-    makes most calls itself, those too that no run showed. `executed` are paths of the tree.
+    glibc's dynamic linker loads it into dynamically linked programs. Programs of Go make most
+    system calls themselves, including calls that no run showed. `executed` are paths of the tree.
     """
     files = (path for path in executed if tree.nodes[path].kind is FileType.FILE)
     loadings = (_loading(tree, path) for path in files)

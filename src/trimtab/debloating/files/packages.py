@@ -1,4 +1,4 @@
-"""Which package each path of a tree is of, by the databases of dpkg, apk, conda and pip."""
+"""The package of each path of a tree, from the databases of dpkg, apk, conda and pip."""
 
 import json
 import posixpath
@@ -16,11 +16,11 @@ _MOST_CONDA_BYTES = 1 << 26
 
 
 def packages_of(tree: FileTree) -> dict[str, str]:
-    """Return for each path that a package installed its package, as `dpkg:libc6`.
+    """Return the package of each path that a package installed, such as `dpkg:libc6`.
 
-    Where several claim a path the one that was installed last as a whole counts: conda's, then
-    pip's, then dpkg's and apk's. Python modules of Debian's packages, which have metadata as well,
-    are dpkg's. A file that no package claims is left out; what is damaged claims none.
+    Where several claim a path, the one installed as a whole last counts: conda's, then pip's, then
+    dpkg's and apk's. Python modules of Debian's packages, which also have metadata, are dpkg's.
+    Files without a package and damaged entries are left out.
     """
     owners: dict[str, str] = {}
     for path, package in (*owned_paths(tree), *_of_apk(tree)):
@@ -37,7 +37,7 @@ def packages_of(tree: FileTree) -> dict[str, str]:
 
 
 def _of_apk(tree: FileTree) -> Iterator[tuple[str, str]]:
-    """Read apk's database: a letter a field, `P` a package, `F` a folder and `R` a file in it."""
+    """Read apk's database: one letter per field, `P` a package, `F` a folder, `R` a file in it."""
     for database in APK:
         package = folder = ""
         for line in tree.own_text(database).splitlines():
@@ -59,7 +59,7 @@ def _of_pip(tree: FileTree, owners: Mapping[str, str]) -> Iterator[tuple[str, st
 
 
 def conda_files(tree: FileTree) -> Iterator[tuple[str, str, str]]:
-    """Yield each path of a conda package, the file that conda has about it, and its name."""
+    """Yield each path of a conda package, the path of conda's record, and the package's name."""
     for path in sorted(filter(_OF_CONDA.search, tree.nodes)):
         try:
             document = json.loads(tree.own_text(path, _MOST_CONDA_BYTES))

@@ -19,7 +19,7 @@ _LISTS = ("RECORD", "installed-files.txt")
 class Distributions:
     """The files of distributions, each with the folder of its distribution's metadata.
 
-    `names` are the distributions' own, by that folder; of some the metadata are one file.
+    `names` are the distributions' names, by that folder; for some a file replaces the folder.
     """
 
     metadata_of: dict[str, str]
@@ -27,9 +27,9 @@ class Distributions:
 
     @classmethod
     def of(cls, tree: FileTree) -> Self:
-        """Read what installers recorded; without a record the top-level names say what belongs.
+        """Read what installers recorded; without a record the top-level names give the files.
 
-        What is damaged or leads out of the tree is passed over.
+        Damaged entries, and paths out of the tree, are ignored.
         """
         metadata_of: dict[str, str] = {}
         names: dict[str, str] = {}
@@ -43,9 +43,9 @@ class Distributions:
         return cls(metadata_of, names)
 
     def of_others(self, owners: Mapping[str, str]) -> set[str]:
-        """Return the folders of metadata that packages of the system installed, which own them.
+        """Return the metadata folders of distributions that packages of the system installed.
 
-        `owners` has for each path that is of one its package, as `dpkg:python3-numpy`.
+        `owners` has the package of each path that has one, such as `dpkg:python3-numpy`.
         """
         return {
             metadata
@@ -62,7 +62,7 @@ def _files(tree: FileTree, metadata: str, name: str, claimed: set[str]) -> Itera
     for record in _LISTS:
         at = joined(metadata, record)
         if at in tree.nodes and tree.nodes[at].kind is FileType.FILE:
-            # Paths in a RECORD are relative to the folder of packages, in the older list to itself.
+            # Paths in RECORD are relative to the folder of packages; in the older list, to itself.
             here = packages if record == "RECORD" else metadata
             for listed in _first_fields(tree.text(at)):
                 path = _plain(tree, here, listed)
@@ -83,7 +83,7 @@ def _first_fields(text: str) -> Iterator[str]:
             row = next(rows)
         except StopIteration:
             return
-        except csv.Error:  # a field of more than 128 KiB
+        except csv.Error:  # a field longer than 128 KiB
             continue
         if row and row[0]:
             yield row[0]

@@ -1,4 +1,4 @@
-"""What of a tree stays and goes, each file with its group and its size counted once."""
+"""The kept and removed files of a tree, each with its package and kind, its size counted once."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
@@ -16,10 +16,10 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class CountedFile:
-    """A regular file: of which package ("" where none claims it) and which kind.
+    """A regular file, with its package ("" if none claims it) and its kind.
 
-    `size_bytes` are those that stay or go with it: none where another name of the file stays, or is
-    listed before, which `counts` says. Links and folders are no files.
+    `size_bytes` is 0, and `counts` false, where another name of the file stays or is listed before.
+    Links and folders are not counted as files.
     """
 
     path: str
@@ -31,9 +31,9 @@ class CountedFile:
 
 @dataclass(frozen=True)
 class FileSelection:
-    """What stays and what goes of a tree, in numbers and bytes of regular files, each file once.
+    """Kept and removed files of a tree, in numbers and bytes of regular files, each file once.
 
-    `kept` and `removed` have a file with several names by each of them.
+    `kept` and `removed` list a file under each of its names.
     """
 
     kept_files: int
@@ -44,20 +44,20 @@ class FileSelection:
 
     @property
     def removed_bytes(self) -> int:
-        """What is saved."""
+        """The number of bytes that are saved."""
         return sum(file.size_bytes for file in self.removed)
 
     def removed_by_kind(self) -> dict[FileKind, tuple[int, int]]:
-        """Return the files and bytes that go of each kind, the largest first."""
+        """Return the number and bytes of removed files of each kind, the largest first."""
         return _largest_first((file.kind, file) for file in self.removed)
 
     def removed_by_package(self) -> dict[str, tuple[int, int]]:
-        """Return the files and bytes that go of each package, the largest first."""
+        """Return the number and bytes of removed files of each package, the largest first."""
         return _largest_first((file.package, file) for file in self.removed)
 
 
 def selection(tree: FileTree, kept: Kept) -> FileSelection:
-    """Return what of `tree` stays and goes where the paths `kept` stay."""
+    """Return the kept and removed files of `tree` if the paths `kept` stay."""
     packages = packages_of(tree)
     counted: set[Inode] = set()
     stays: list[CountedFile] = []

@@ -1,4 +1,4 @@
-"""A root file system at rest, or a folder of one: what lies where, and where paths lead."""
+"""A root file system that nobody writes to, or a folder of one: its paths and its links."""
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
@@ -17,11 +17,11 @@ _MOST_CONFIGURATION_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The way of a path: what it leads to, and what has to be there for that.
+    """The resolution of a path: where it leads, and the paths that it needs.
 
-    `passed` are the links on it, the folders that it leaves by `..`, and where it leads to nothing
-    the deepest folder that is there. `end` is None there, and where it leads out of the tree, which
-    `leaves` says.
+    `passed` are its links, the folders that it leaves by `..`, and for a missing target the deepest
+    existing folder. `end` is None for a missing target and outside the tree; `leaves` tells the
+    latter.
     """
 
     passed: tuple[str, ...]
@@ -62,7 +62,7 @@ class FileTree:
         return found
 
     def below(self, folder: str) -> Iterator[str]:
-        """Yield all paths in a folder and in the folders in it; none where it is no folder."""
+        """Yield all paths below a folder; none if it is no folder."""
         waiting = [folder]
         while waiting:
             here = waiting.pop()
@@ -77,7 +77,7 @@ class FileTree:
         return self.tops[0] + path if path != "/" else self.tops[0] or "/"
 
     def inside(self, seen: str) -> str | None:
-        """Return the path in the tree of an absolute path as programs see it, None if outside."""
+        """Return the path in the tree of an absolute path as programs see it; None if outside."""
         for top in self.tops:
             if seen == top:
                 return "/"
@@ -86,21 +86,21 @@ class FileTree:
         return None
 
     def walk(self, seen: str) -> Walk:
-        """Follow an absolute path as programs see it, as the kernel does."""
+        """Resolve an absolute path as programs see it, as the kernel does."""
         start = self.inside(seen)
         return Walk((), None, True) if start is None else self._walk("/", start)
 
     def follow(self, link: str) -> Walk:
-        """Follow a link of the tree."""
+        """Resolve a link of the tree."""
         return self._walk(*posixpath.split(link))
 
     def file_at(self, seen: str) -> str | None:
-        """Return the regular file that a path leads to, None where there is no such file."""
+        """Return the regular file that a path leads to; None if there is no such file."""
         end = self.walk(seen).end
         return end if end is not None and self.nodes[end].kind is FileType.FILE else None
 
     def text(self, path: str, most_bytes: int = _MOST_TEXT_BYTES) -> str:
-        """Return the text of a regular file of the tree; of a longer one the beginning."""
+        """Return the text of a regular file of the tree, truncated if it is too long."""
         with self.open_file(path) as file:
             return file.read(most_bytes).decode("utf-8", "surrogateescape")
 
@@ -111,9 +111,9 @@ class FileTree:
         return self.text(path, most_bytes) if is_file else ""
 
     def lines_at(self, seen: str) -> list[str]:
-        """Return the lines of the file that a path leads to; none where there is no such file.
+        """Return the lines of the configuration file that a path leads to; none without a file.
 
-        It is one of configuration: of more than a MiB the beginning is read.
+        Only the first MiB is read.
         """
         path = self.file_at(seen)
         return [] if path is None else self.text(path, _MOST_CONFIGURATION_BYTES).splitlines()
@@ -156,7 +156,7 @@ def joined(folder: str, name: str) -> str:
 
 
 def parents(path: str) -> Iterator[str]:
-    """Yield the folders above a path of a tree, the nearest first."""
+    """Yield the parents of a path of a tree, the nearest first."""
     while path != "/":
         path = posixpath.dirname(path)
         yield path

@@ -1,4 +1,4 @@
-"""The files of an environment that are no shared libraries: which of them any run read."""
+"""Files of an environment other than shared libraries, and whether any run read them."""
 
 import stat
 from collections import Counter, defaultdict
@@ -19,11 +19,11 @@ def other_files(
     libraries: Container[str],
     goes: Callable[[str], bool],
 ) -> dict[str, OtherFiles]:
-    """Return the files of an environment that are none of `libraries`, by their kind.
+    """Return the sizes of the files of an environment other than `libraries`, by kind.
 
-    `goes` says which paths of the environment the slim one has no more. What was only looked at,
-    as the source of a Python module whose byte code is there, was not read. Nothing is returned
-    where a usage does not list all files that were used.
+    `goes` says whether the slim environment lacks a path. A file that was only looked up, such as
+    the source of a Python module with byte code, counts as unread. Nothing is returned if a usage
+    does not list all used files.
     """
     usages = list(usages)
     if not all(usage.files_complete for usage in usages):
@@ -53,7 +53,7 @@ def other_files(
 
 
 def _named_once(layout: EnvironmentLayout, read: Container[str]) -> Iterable[LayoutEntry]:
-    """Return each regular file by one of its names: by one that was read, if any was."""
+    """Return each regular file by one of its names, preferably one that was read."""
     chosen: dict[tuple[int, int], LayoutEntry] = {}
     for entry in layout.entries():
         identity = entry.status.st_dev, entry.status.st_ino
@@ -65,5 +65,5 @@ def _named_once(layout: EnvironmentLayout, read: Container[str]) -> Iterable[Lay
 
 
 def _as_used(layout: EnvironmentLayout, entry: LayoutEntry) -> str:
-    """Return the path that a usage has of an entry: of a root that of the programs inside."""
+    """Return an entry's path in a usage; in a root, the path that programs inside see."""
     return f"/{entry.name}" if layout.is_root else entry.path

@@ -1,1 +1,1 @@
-"""The GPU code of libraries: what of it is kept, and why."""
+"""The GPU code of libraries: which parts are kept, and why."""

@@ -1,4 +1,4 @@
-"""What the programs in elements hold: read on all processors, a few at a time."""
+"""The programs in elements of GPU code, read on all processors, a few at a time."""
 
 import hashlib
 import os
@@ -25,18 +25,18 @@ from trimtab.binaries.gpu.ptx import PtxError, ptx_kernels
 
 Piece = Element | CubinFrame
 _ELF_TYPE, _ET_REL = slice(16, 18), b"\1\0"
-# Of programs above this size two are in memory at a time; few of CUDA's libraries have such.
+# At most two larger programs are in memory at a time; few of CUDA's libraries have any.
 _LARGE_BYTES = 32 << 20
 _large = threading.BoundedSemaphore(2)
 
 
 @dataclass(frozen=True)
 class GpuProgram:
-    """What a cubin or PTX text holds: its kernels (mangled names), and whether it has globals.
+    """The content of a cubin or PTX text: its kernels (mangled names), and whether it has globals.
 
-    `sha256` is that of the decompressed cubin, or empty where it was not asked for. `relocatable`
-    cubins are for linking and cannot be loaded as they are. `readable` is false where the bytes
-    are damaged or no such program; `too_large` says that they would be too much to decompress.
+    `sha256` is that of the decompressed cubin, "" unless it was asked for. `relocatable` cubins are
+    for linking and cannot be loaded. `readable` is false for damaged data and any other format;
+    `too_large` means that there is too much to decompress.
     """
 
     sha256: str = ""
@@ -48,7 +48,7 @@ class GpuProgram:
 
 
 def kind_of(piece: Piece) -> ElementKind:
-    """Return what the piece holds; a bare frame always holds a cubin."""
+    """Return the kind of a piece; a bare frame always holds a cubin."""
     return piece.kind if isinstance(piece, Element) else ElementKind.ELF
 
 
@@ -58,8 +58,7 @@ def read_programs(
     """Return the program of each piece of the file `data` (uint8), by the piece's offset.
 
     Cubins of `hashed_sizes` (bytes, decompressed) get their SHA-256. Decompression and hashing
-    leave the interpreter to other threads; no more programs are in memory at a time than there
-    are processors.
+    release the interpreter's lock; at most one program per processor is in memory at a time.
     """
     chosen, expansion = list(pieces), Expansion.of(data.size)
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -1,4 +1,4 @@
-"""Which pieces of a library's GPU code are kept or removed, and why."""
+"""Decide which pieces of a library's GPU code are kept or removed, and why."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -57,8 +57,8 @@ _TEXTS = {
 class UsedGpuCode:
     """What traced runs used: modules by SHA-256, kernels known by name only, and on which GPUs.
 
-    `traced_on` are compute capabilities, 90 for 9.0. `linked` is whether code may have been linked
-    at run time from what libraries hold for that: LTO-IR and relocatable cubins.
+    `traced_on` are compute capabilities, 90 for 9.0. `linked`: code may have been linked at run
+    time from LTO-IR and relocatable cubins in libraries.
     """
 
     modules: Mapping[str, UsedModule]
@@ -70,7 +70,7 @@ class UsedGpuCode:
     def of(
         cls, modules: Iterable[UsedModule], traced_on: Iterable[int], linked: bool = True
     ) -> "UsedGpuCode":
-        """Return the use of several runs; modules without a digest are known by name only."""
+        """Return the use of several runs; only names are known of modules without a digest."""
         by_digest: dict[str, UsedModule] = {}
         names: set[str] = set()
         for module in modules:
@@ -96,14 +96,14 @@ class UsedGpuCode:
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Each element and frame of a file, by rising offset: [offset, end) and its reason's code.
+    """The elements and frames of a file, by rising offset: [offset, end) and the reason's code.
 
-    `offset` and `end` are int64, `reason` uint8, of shape (n,); the bytes are an element's with
-    its header, a region's header is nobody's. `used_kernels` are the mangled names of the used
-    kernels in a kept piece, by its offset; a piece without an entry has none that are known.
-    `modules` are the digests of the used modules that were found among the pieces: what is in no
-    library was compiled or linked at run time. `fits` are the offsets of the pieces that a target
-    GPU takes, used or not, and `unused_kernels` names a kernel of each that is not used.
+    `offset` and `end` are int64, `reason` uint8, of shape (n,); an element includes its header, no
+    piece includes a region's header. `used_kernels` are the mangled names of known used kernels in
+    a kept piece, by its offset. `modules` are the digests of the used modules that were found among
+    the pieces; modules in no library were compiled or linked at run time. `fits` are the offsets of
+    the pieces that a target GPU takes, used or not. `unused_kernels` names one kernel of each
+    unused piece.
     """
 
     offset: NDArray[np.int64]
@@ -121,17 +121,17 @@ class Decisions:
 
     @property
     def put_back(self) -> frozenset[int]:
-        """The offsets of the pieces that go, and come back when the driver reads them."""
+        """The offsets of removed pieces that are restored when the driver reads them."""
         gone = self.offset[self.reason == ElementReason.UNUSED].tolist()
         return frozenset(gone) | (self.fits - self.kept)
 
     @property
     def kernels(self) -> frozenset[str]:
-        """The names of the used kernels, over all pieces."""
+        """The names of the used kernels in all pieces."""
         return frozenset[str]().union(*self.used_kernels.values())
 
     def without_use(self) -> "Decisions":
-        """Return these decisions for a library that is not started: nothing of it is used."""
+        """Return these decisions for a library that is not initialized: it uses no piece."""
         reason = np.where(
             self.reason >= ElementReason.USED, np.uint8(ElementReason.UNUSED), self.reason
         )
@@ -153,14 +153,14 @@ def decide(
     use: UsedGpuCode | None,
     touched: Collection[int] = (),
 ) -> Decisions:
-    """Decide every element and frame of the file `data` (uint8) for the target GPUs `gpus`.
+    """Decide for each element and frame of the file `data` (uint8), for the target GPUs `gpus`.
 
-    `gpus` are compute capabilities, 90 for 9.0. Of a region a GPU gets the closest cubin that it
-    can load, or else what the driver compiles of the latest PTX. On a GPU that was traced on, a
-    cubin is used if a module of its digest was loaded; on another, if it holds a kernel that was
-    looked up anywhere, or stands in one region with a cubin that was loaded. A piece with one of
-    the file offsets `touched` is used in any case. With `use` None all that a target GPU can get is
-    kept; without a target nothing else is used. Raises ValueError without both.
+    `gpus` are compute capabilities, 90 for 9.0. From each region a GPU gets the closest cubin that
+    it can load, or else the latest PTX, compiled by the driver. On a traced GPU, a cubin is used if
+    a module of its digest was loaded. On another GPU, it is used if it holds a kernel that was
+    looked up anywhere, or shares a region with a loaded cubin. A piece with one of the file offsets
+    `touched` is always used. With `use` None, all that a target GPU can get is kept; without
+    `gpus`, only `touched` pieces. Raises ValueError if both are missing.
     """
     if not gpus and use is None:
         raise ValueError("expected a target GPU, or what was used")
@@ -199,7 +199,7 @@ def decide(
 
 
 def _picked(group: Sequence[Piece], gpu: int) -> list[Piece]:
-    """Return the pieces of one region of which the driver takes one for this GPU."""
+    """Return the pieces of one region that the driver may choose for this GPU; it takes one."""
     fitting = [p for p in group if kind_of(p) is ElementKind.ELF and can_load(p.architecture, gpu)]
     if not fitting:
         fitting = [
@@ -210,13 +210,13 @@ def _picked(group: Sequence[Piece], gpu: int) -> list[Piece]:
 
 
 def _unless_picked(piece: Piece, gpus: Sequence[int], linked: bool) -> ElementReason:
-    """Return the reason of a piece that no target GPU gets by itself."""
+    """Return the reason of a piece that the driver chooses for no target GPU."""
     kind = kind_of(piece)
     if kind is ElementKind.ELF or not any(ptx_fits(piece.architecture, gpu) for gpu in gpus):
         return ElementReason.ARCHITECTURE
     if kind is ElementKind.PTX:
         return ElementReason.PTX
-    # LTO-IR is there for linking at run time, which leaves no trace of what was linked.
+    # LTO-IR is for linking at run time, which leaves no trace of the linked code.
     return ElementReason.UNREADABLE if linked else ElementReason.UNUSED
 
 
@@ -265,7 +265,7 @@ def _decide_by_use(
                 program = programs[piece.offset]
                 compiled = (
                     kind_of(piece) is ElementKind.PTX
-                )  # the digest of what it becomes is not known
+                )  # the digest of the compiled module is unknown
                 names = use.names if traced and not compiled else every_kernel
                 kernels = program.kernels & names
                 if kernels or (modules and not traced):

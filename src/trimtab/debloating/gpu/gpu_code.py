@@ -1,4 +1,4 @@
-"""The GPU code of a library: what of it is kept, and what the file becomes without the rest."""
+"""The GPU code of a library: which parts are kept, and the file without the rest."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from trimtab.debloating.gpu.elements import Decisions, ElementReason, UsedGpuCod
 from trimtab.profiling.tracing.kernels import asks_for_gpu
 from trimtab.records.usage import Usage, UsedLibrary
 
-# Functions that link programs for a GPU, by a part of their name, in the libraries that have them.
+# Libraries that link GPU code at run time, and part of the names of the functions for it.
 _LINKERS = {"libnvJitLink": "nvJitLink", "libcuda": "cuLink"}
 _SPAN_REASONS = {
     ElementReason.ARCHITECTURE: SpanReason.GPU_ARCHITECTURE,
@@ -34,10 +34,11 @@ _SPAN_REASONS = {
 
 @dataclass(frozen=True)
 class GpuScope:
-    """What GPU code is kept for: compute capabilities (90 for 9.0), and what was used on them.
+    """The GPUs to keep code for (compute capabilities, 90 for 9.0), and the code used on them.
 
-    Without both all is kept, and `why_all` says why; with `use` None all that a GPU can load. With
-    `put_back` what the driver may ask for after all stays listed where it looks it up.
+    Without both, all code is kept, and `why_all` says why. With `use` None, all code that one of
+    the GPUs can load is kept. With `put_back`, removed pieces stay listed where the driver looks
+    them up.
     """
 
     gpus: tuple[int, ...] = ()
@@ -53,11 +54,11 @@ class GpuScope:
 
 
 def gpu_scope_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str]) -> GpuScope:
-    """Return what GPU code is kept for; `gpus` are a hardware YAML's, else those traced on count.
+    """Return the scope of kept GPU code; `gpus` are a hardware YAML's, by default the traced GPUs.
 
-    Where GPU code cannot come back, but functions can, all that these GPUs can load is kept. Where
-    it can, all of it goes of programs that asked for no GPU.
-    Raises UserError for a compute capability that is none.
+    Where functions can be restored but GPU code cannot, all code that these GPUs can load is kept.
+    Where it can be restored, programs that asked for no GPU lose all of it. Raises UserError for an
+    invalid compute capability.
     """
     if options.gpu == Gpu.KEEP:
         return GpuScope(why_all="debloat.gpu is keep")
@@ -81,15 +82,15 @@ def gpu_scope_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str])
 
 
 def _asks_for_gpu(usage: Usage) -> bool:
-    """Whether the traced runs may have used a GPU, by the functions of the driver that ran."""
+    """Whether the traced runs may have used a GPU, by the driver functions that ran."""
     drivers = [each for each in usage.libraries if _stem(each) == "libcuda"]
     return any(names is None or asks_for_gpu(names) for names in map(_called, drivers))
 
 
 def _links(library: UsedLibrary) -> bool:
-    """Whether programs for a GPU were linked at run time: by nvJitLink, or by the driver.
+    """Whether GPU programs were linked at run time, by nvJitLink or by the driver.
 
-    What was linked is loaded as another module than its parts, which are then known by no digest.
+    A linked program is loaded as one module; the digests of its parts are then unknown.
     """
     stem = _stem(library)
     if stem not in _LINKERS or not Path(library.path).is_file():
@@ -103,7 +104,7 @@ def _stem(library: UsedLibrary) -> str:
 
 
 def _called(library: UsedLibrary) -> list[str] | None:
-    """Return the names of a library's functions that ran, or None where that is not known."""
+    """Return the names of a library's functions that ran; None if unknown."""
     if not library.traced or not Path(library.path).is_file():
         return None
     names = function_names(read_elf(Path(library.path)))
@@ -112,24 +113,24 @@ def _called(library: UsedLibrary) -> list[str] | None:
 
 @dataclass(frozen=True, eq=False)
 class LocatedGpuCode:
-    """A library's GPU code, what becomes of each piece (None: all is kept), and the patches."""
+    """A library's GPU code, the decisions (None: all is kept), and the patches."""
 
     code: GpuCode
     decisions: Decisions | None
     patches: tuple[Patch, ...]
     bytes_total: int
     bytes_kept: int
-    pruned: int = 0  # elements within which unused kernels went
-    placed: Mapping[int, int] = field(default_factory=dict)  # where listed elements begin now
+    pruned: int = 0  # elements that lost unused kernels
+    placed: Mapping[int, int] = field(default_factory=dict)  # new offsets of listed elements
 
     @property
     def elements_total(self) -> int:
-        """How many elements and bare frames there are."""
+        """The number of elements and bare frames."""
         return sum(len(region.elements) for region in self.code.regions) + len(self.code.frames)
 
     @property
     def elements_kept(self) -> int:
-        """How many of them stay."""
+        """The number of elements and bare frames that stay."""
         return self.elements_total if self.decisions is None else len(self.decisions.kept)
 
     def removed_because(self, reason: ElementReason) -> int:
@@ -138,7 +139,7 @@ class LocatedGpuCode:
 
 
 def has_gpu_code(elf: Elf) -> bool:
-    """Whether a library holds any GPU code, or what only looks like it."""
+    """Whether a library holds GPU code, or data that only looks like it."""
     code = find_gpu_code(elf)
     return bool(code.regions or code.frames or code.problem)
 
@@ -146,9 +147,9 @@ def has_gpu_code(elf: Elf) -> bool:
 def locate_gpu_code(
     elf: Elf, spans: Spans, scope: GpuScope, started: bool = True, touched: Collection[int] = ()
 ) -> tuple[Spans, LocatedGpuCode]:
-    """Return `spans` with what is removed of GPU code, and what that is.
+    """Return `spans` with the removed GPU code, and that code.
 
-    A library that is not `started` hands none of its GPU code over: all is removed. Pieces with one
+    A library that is not `started` loses all of its GPU code, as it registers none. Pieces with one
     of the file offsets `touched` were used.
     """
     code = find_gpu_code(elf)
@@ -178,10 +179,10 @@ def locate_gpu_code(
 
 
 def _listed(code: GpuCode, decisions: Decisions, registered: Collection[int]) -> set[int]:
-    """Return the pieces that stay where the driver or the library looks for them, used or not.
+    """Return the pieces that stay listed where the driver or the library looks, used or not.
 
-    A region that no wrapper names and of which nothing is used leaves as it is: whoever finds it by
-    its address has all of it back.
+    A region without a wrapper or used pieces is removed unchanged: a program that finds it by its
+    address gets all of it back.
     """
     kept, put_back = decisions.kept, decisions.put_back
     listed = set(kept)
@@ -193,9 +194,9 @@ def _listed(code: GpuCode, decisions: Decisions, registered: Collection[int]) ->
 
 
 def _pruned(elf: Elf, code: GpuCode, decisions: Decisions) -> dict[int, bytes]:
-    """Return the new bytes of the used elements that hold unused kernels too, by offset.
+    """Return the new bytes of used elements that also hold unused kernels, by offset.
 
-    A damaged one stays as it is.
+    A damaged element stays unchanged.
     """
     used = set(decisions.offset[decisions.reason == ElementReason.USED].tolist())
     chosen = [e for region in code.regions for e in region.elements if e.offset in used]
@@ -205,7 +206,7 @@ def _pruned(elf: Elf, code: GpuCode, decisions: Decisions) -> dict[int, bytes]:
         try:
             result = prune_element(elf.data, element, kernels, expansion) if kernels else None
         except (FatbinError, CubinError):
-            continue  # it stays whole
+            continue  # it stays unchanged
         if result is not None:
             pruned[element.offset] = result.element
     return pruned

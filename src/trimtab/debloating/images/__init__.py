@@ -1,1 +1,1 @@
-"""Container images that are debloated: what they have, and what two of them differ in."""
+"""Debloated container images: how they are made, and how two images differ."""

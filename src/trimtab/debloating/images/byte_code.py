@@ -1,10 +1,10 @@
-"""Byte code for the modules of a slim image that came without any.
+"""Byte code for the modules of a slim image that had none.
 
-Python compiles a module that has none anew at every start of a container, as what it writes then
-is gone with that. The image's own interpreter compiles those that stay, as it would itself: byte
-code names its source's time and size, which the layer keeps, so that a source that is changed later
-is compiled again. Where the original has byte code, used or not, nothing is added. A source may
-have gone: what stands for it has its time and size.
+Python compiles such a module at every start of a container, as the written byte code is lost with
+the container. The image's own interpreter compiles the remaining modules, as it would itself. Byte
+code names its source's time and size, which the layer keeps, so a source changed later is compiled
+again. Where the original has byte code, used or not, nothing is added. If the source was removed,
+its stand-in has its time and size.
 """
 
 import os
@@ -33,21 +33,21 @@ for line in sys.stdin.buffer:
     except (py_compile.PyCompileError, OSError, ValueError, RecursionError):
         pass  # Python says what is wrong with it where it is imported
 """
-# Else the order of sets in byte code would be another one each time.
+# Otherwise the order of sets in byte code would vary.
 _ENVIRONMENT = {"PATH": ENGINES_PATH, "PYTHONHASHSEED": "0"}
 
 
 def is_interpreter(name: str) -> bool:
-    """Return whether a file of that name is a Python that byte code can be made with."""
+    """Return whether a file of that name is a Python that can compile modules."""
     return _INTERPRETER.fullmatch(name) is not None
 
 
 def add_byte_code(original: Path, slim: Path, gone: Collection[str] = ()) -> int:
     """Compile the modules in the root `slim` that have no byte code in `original` either.
 
-    So are the sources `gone`, as programs see them, which `original` alone has. Return the bytes of
-    the new files. Nothing is added where not exactly one version of Python stays, or that cannot
-    run by itself. The same files give the same byte code.
+    `gone` are further sources, as programs see them, that only `original` has. Return the bytes of
+    the new files. Nothing is added unless exactly one version of Python stays and runs by itself.
+    The same files give the same byte code.
     """
     interpreters = sorted(_interpreters(slim), key=lambda path: (path.count("/"), path))
     sources = sorted({*_modules(slim), *(path for path in gone if "\n" not in path)})
@@ -75,13 +75,13 @@ def _modules(slim: Path) -> Iterator[str]:
 
 
 def _is_compiled(original: Path, path: str) -> bool:
-    """Whether there is byte code of the module in the original, of any version."""
+    """Whether the original has byte code of the module, for any version."""
     place = _place(original, path)
     return place.is_symlink() or any(_byte_code_in(place, path))
 
 
 def _all_compiled(root: RootFileSystem, interpreter: str, modules: list[str], made: Path) -> bool:
-    """Have as many interpreters as there are processors compile a part of the modules each."""
+    """Compile the modules in parallel, one interpreter per processor."""
     parts = [modules[first::_PROCESSES] for first in range(min(_PROCESSES, len(modules)))]
     with ThreadPoolExecutor(_PROCESSES) as pool:
         return all(pool.map(lambda part: _compiled(root, interpreter, part, made), parts))
@@ -108,7 +108,7 @@ def _taken_over(made: Path, slim: Path, path: str) -> int:
     """Copy the byte code of one module to where Python looks for it; return its bytes."""
     size_bytes = 0
     source, place = _place(made, path), _place(slim, path)
-    if source.resolve() != source:  # the image's interpreter wrote there, whatever that is
+    if source.resolve() != source:  # a link that the image's interpreter made, leading elsewhere
         return 0
     for found in _byte_code_in(source, path):
         if found.is_file() and not found.is_symlink():
@@ -119,7 +119,7 @@ def _taken_over(made: Path, slim: Path, path: str) -> int:
 
 
 def _place(top: Path, path: str) -> Path:
-    """Return the folder where the byte code of a module of the root `top` is, if any."""
+    """Return the folder for the byte code of a module of the root `top`."""
     return Path(f"{top}{path.rpartition('/')[0]}/__pycache__")
 
 

@@ -1,4 +1,4 @@
-"""Two images side by side: what the second one no longer has, and what that is worth."""
+"""Compare two images: what the second one lacks, and what that saves."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,10 +29,10 @@ _Found = Mapping[tuple[str, str, str], list[KnownVulnerability]]
 
 @dataclass(frozen=True)
 class ComparedImage:
-    """One of the two: `file_bytes` are those of its regular files, each once, links not at all.
+    """One of the two images: `file_bytes` counts each regular file once, and no links.
 
-    `packages` are those of which a file is there. `vulnerabilities` are None where no advisories
-    were given.
+    `packages` are the packages that have a file in it. `vulnerabilities` is None without
+    advisories.
     """
 
     files: int
@@ -46,17 +46,17 @@ class ComparedImage:
 
     @property
     def gadgets(self) -> Gadgets | None:
-        """Those of all its programs and libraries; None where they were not counted."""
+        """The gadgets of all programs and libraries; None if they were not counted."""
         by_file = self.binaries.gadgets
         return None if by_file is None else reduce(add, by_file.values(), Gadgets())
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Both sides, the files that went, and by how many bytes files that stayed became smaller.
+    """Both images, the removed files, and how many files that stayed shrank by how many bytes.
 
-    `gone` says what of the first one's files stayed as well; `replaced` are the paths of those that
-    went at which the second one has something else, a link or a folder.
+    `gone` also has the files of the first image that stayed. `replaced` are the paths of removed
+    files at which the second image has a link or a folder.
     """
 
     before: ComparedImage
@@ -67,7 +67,7 @@ class Compared:
     smaller_bytes: int
 
     def reason(self, file: CountedFile) -> str:
-        """Return what there is in place of a file that went."""
+        """Return why a file counts as removed, by what is at its path now."""
         if file.path in self.replaced:
             return "something else is at its path"
         return "nothing is at its path" if file.counts else "another of its names stayed or counts"
@@ -81,11 +81,11 @@ def compare_images(
     count_gadgets: bool = False,
     advisories: Path | None = None,
 ) -> Compared:
-    """Compare an image with what was made of it; both are compressed and unpacked on the way.
+    """Compare an image with one made from it; both are compressed and unpacked on the way.
 
-    A file has gone where the second image has no regular file of its path. `advisories` are a file,
-    folder or archive, as `read_advisories` takes it. Raises ImageError where one of the images is
-    damaged, UserError for what are no advisories, and OSError where temporary files have no room.
+    A file is removed if the second image has no regular file at its path. `advisories` is a file,
+    folder or archive, as in `read_advisories`. Raises ImageError for a damaged image, UserError for
+    invalid advisories, and OSError if temporary files do not fit.
     """
     images = before, after
     views = merged_view(before), merged_view(after)

@@ -1,4 +1,4 @@
-"""A comparison as its document has it."""
+"""Convert a comparison to its document."""
 
 from trimtab.debloating.images.comparing import Compared, ComparedImage
 from trimtab.debloating.images.exposure.gadgets import Gadgets
@@ -8,7 +8,7 @@ from trimtab.records.images.comparison import GadgetCount, GoneFile, ImageCompar
 def comparison_record(
     compared: Compared, before: str, after: str, gbit_per_s: float
 ) -> ImageComparison:
-    """Return the document of images of these names, compared at that bandwidth."""
+    """Return the document of a comparison, with the images' names and the bandwidth."""
     return ImageComparison(
         gbit_per_s=gbit_per_s,
         before=_side(compared.before, before),

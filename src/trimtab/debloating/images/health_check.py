@@ -1,6 +1,6 @@
-"""What an image's health check needs: engines run it, so that no profiled run has seen it.
+"""The files that an image's health check needs: engines run it, so no profiled run saw it.
 
-Format: `Healthcheck` of a config, as Docker's image specification (v1.2) has it.
+Format: `Healthcheck` of a config, in Docker's image specification (v1.2).
 """
 
 import posixpath
@@ -12,17 +12,17 @@ from trimtab.debloating.images.unserved import starts_unserved
 from trimtab.images.archives.image import RunConfig
 from trimtab.processes.root import ENGINES_PATH
 
-# What a shell takes for the end of a word, and `=` before a path.
+# A shell ends words at these characters; a path may follow `=`.
 _WORD = re.compile(r"[^\s\x00-\x1f;&|<>(){}`$\"'=]+")
-# Bounds that no real health check comes near.
+# Limits far above any real health check.
 _MOST_WORDS, _MOST_FOLDERS = 1000, 100
 
 
 def named_by_health_check(tree: FileTree, run: RunConfig) -> set[str]:
     """Return the files of an image's file system `tree` that its health check names.
 
-    They are absolute paths, as programs see them: the shell, and for each word of the command, or
-    of a text that the shell is given, what it is in PATH and from the working folder.
+    They are absolute paths, as programs see them: the shell, and for each word of the command or
+    shell script the existing paths in PATH and from the working folder.
     """
     words = dict.fromkeys(word for text in words_of(run) for word in _WORD.findall(text))
     search = run.variables.get("PATH", ENGINES_PATH).split(":")[:_MOST_FOLDERS]
@@ -35,7 +35,7 @@ def named_by_health_check(tree: FileTree, run: RunConfig) -> set[str]:
 
 
 def words_of(run: RunConfig) -> tuple[str, ...]:
-    """Return the words of the command that engines execute as the health check; none without."""
+    """Return the words of the command that engines run as the health check; () without one."""
     form, command = run.health_check[:1], run.health_check[1:]
     if form == ("CMD-SHELL",):
         return (*run.shell, *command)
@@ -43,7 +43,7 @@ def words_of(run: RunConfig) -> tuple[str, ...]:
 
 
 def is_unserved(tree: FileTree, run: RunConfig) -> bool:
-    """Return whether the health check is a program of `tree` that loads no library of ours."""
+    """Return whether the health check is a program of `tree` that loads no fallback library."""
     for word in words_of(run)[:1]:
         places = [""] if "/" in word else run.variables.get("PATH", ENGINES_PATH).split(":")
         for place in places[:_MOST_FOLDERS]:
@@ -54,6 +54,6 @@ def is_unserved(tree: FileTree, run: RunConfig) -> bool:
 
 
 def _places(word: str, search: list[str], working_folder: str) -> Iterator[str]:
-    """Yield where a word may lead: from the working folder, and without a slash from PATH too."""
+    """Yield the paths that a word may mean: from the working folder; without a slash, by PATH."""
     for folder in ["", *([] if "/" in word else search)]:
         yield posixpath.join("/", working_folder, folder, word)

@@ -1,4 +1,4 @@
-"""The slim image, of the slim file system that was made of the original image's."""
+"""Write the slim image from the slim file system and the original image."""
 
 import json
 import os
@@ -29,14 +29,14 @@ _ID = re.compile(r"(?:sha256:)?[0-9a-f]{12,64}")
 def slim_name(original: Unpacked) -> str:
     """Return the name of the slim image: the original's with the tag `slim`.
 
-    Raises UserError where that is what an engine has the original by.
+    Raises UserError if an engine has the original by that name.
     """
     for name in (original.engine_name or "", *original.image.names):
         if _ID.fullmatch(name):
             continue
         try:
             found = Reference.parse(name)
-        except UserError:  # none, or one by its digest
+        except UserError:  # no valid name, or one with a digest
             continue
         if name == original.engine_name and found.tag == _TAG:
             raise UserError(
@@ -54,9 +54,9 @@ def pack(
     destination: Path,
     compression: Compression = Compression.GZIP,
 ) -> WrittenImage:
-    """Write the image `destination` of what the folder `slim` still has of `original`.
+    """Write the image `destination`: the files of `original` that the folder `slim` still has.
 
-    Raises TrimtabError for what is new and no file.
+    Raises TrimtabError for a new entry that is no file.
     """
     view, kept = slim_view(original, slim, changed)
     return write_image(
@@ -70,11 +70,11 @@ def pack(
 
 
 def started(image: Image, slim: Path) -> Image:
-    """Return `image` as its programs are started in the slim file system: by INIT, where need be.
+    """Return `image` with INIT in its start commands where the slim file system needs it.
 
-    That comes before the entrypoint, which it starts as engines would, where programs were traced
-    that it has to serve; and before the health check, which engines start beside that, where its
-    program is such a one.
+    INIT precedes the entrypoint, and starts it as engines would, if it has to serve programs that
+    were traced. It precedes the health check, which engines start separately, if that program loads
+    no fallback library.
     """
     starter, run = f"/{INIT}", image.config.run()
     changed: dict[str, object] = {}
@@ -92,11 +92,11 @@ def started(image: Image, slim: Path) -> Image:
 
 
 def slim_view(original: Unpacked, slim: Path, changed: set[str]) -> tuple[View, list[str]]:
-    """Return a view that has what the folder `slim` has of `original`, and the paths of that.
+    """Return a view of `original` reduced to the folder `slim`, and the paths in it.
 
-    Owners, modes, times, attributes and hard links are the original's, as its layers say. Contents
-    are too, but for the paths `changed`, what has another size or time, and what is new: these come
-    from `slim`. Raises TrimtabError for what is new and no file.
+    Owners, modes, times, attributes and hard links are from the original's layers. So are contents,
+    except for the paths `changed`, files with another size or time, and new files: these come from
+    `slim`. Raises TrimtabError for a new entry that is no file.
     """
     view = merged_view(original.image)
     kept = []
@@ -123,7 +123,7 @@ def _was_written(entry: "os.DirEntry[str]", original: Path) -> bool:
 
 
 def _entries(top: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
-    """Yield every path below `top`, as programs inside see it, folders before what is in them."""
+    """Yield every path below `top`, as programs inside see it, each folder before its content."""
     waiting = [""]
     while waiting:
         folder = waiting.pop()

@@ -1,4 +1,4 @@
-"""How long an image takes to get to where it runs: what can be done here is done and measured."""
+"""The time until an image can run: measured where possible here, else modelled."""
 
 import shutil
 import tempfile
@@ -14,14 +14,14 @@ from trimtab.images.view import View
 from trimtab.images.weighing import Weight, recompressed, weigh
 from trimtab.records.images.comparison import Step
 
-# Of this project's ordinary 2-core machine (docs/methods/images.md): an extraction.
+# Measured on this project's 2-core machine (docs/methods/images.md) by an extraction.
 UNPACK_MB_PER_S = 240.0
-_BLOCK_BYTES = 4096  # that a file may take beyond its length, as may a path
+_BLOCK_BYTES = 4096  # that a file or path may take beyond its length
 
 
 @dataclass(frozen=True)
 class Provisioning:
-    """The steps: to save an image (compress its layers), to transfer them, and to unpack it."""
+    """The steps: save an image (compress its layers), transfer the layers, unpack them."""
 
     save: Step
     transfer: Step
@@ -29,15 +29,15 @@ class Provisioning:
 
     @property
     def total_s(self) -> float:
-        """All three, one after another."""
+        """The sum of the three steps."""
         return self.save.wall_s + self.transfer.wall_s + self.unpack.wall_s
 
 
 def provisioned(image: Image, view: View, gbit_per_s: float) -> tuple[Weight, Provisioning]:
-    """Compress the layers of `image` and unpack it from them, into a temporary folder.
+    """Compress the layers of `image`, and unpack them into a temporary folder.
 
-    The transfer, at a bandwidth of `gbit_per_s`, is modelled, and so is unpacking where there is no
-    room for it. Raises ImageError where the image was changed since its view was made.
+    The transfer, at a bandwidth of `gbit_per_s`, is modelled, and so is unpacking if the disk is
+    too small. Raises ImageError if the image was changed since its view was made.
     """
     with tempfile.TemporaryDirectory(prefix="trimtab-") as folder:
         if shutil.disk_usage(folder).free < _needed_bytes(image, view):
@@ -57,7 +57,7 @@ def provisioned(image: Image, view: View, gbit_per_s: float) -> tuple[Weight, Pr
 
 
 def _needed_bytes(image: Image, view: View) -> int:
-    """Return what the extracted files may take, and the layers, which shrink a little at least."""
+    """Return an upper bound for the extracted files and the compressed layers."""
     paths = 0
     files = set()
     for _, node in view.walk():

@@ -1,4 +1,4 @@
-"""What of an image an intruder could use: programs that run others, or as others."""
+"""Programs of an image that run other programs, or run with other rights."""
 
 import re
 import stat
@@ -20,7 +20,7 @@ _MAY_RUN = 0o111
 class Surface:
     """Paths of regular files that may be run, each file once by its first name, sorted.
 
-    `setuid` are those that run as their owner or group, or with capabilities of their own.
+    `setuid` run as their owner or group, or with capabilities of their own.
     """
 
     executables: tuple[str, ...]
@@ -30,7 +30,7 @@ class Surface:
 
 
 def surface_of(view: View) -> Surface:
-    """Return what of `view` may be run; what is a shell or interpreter its names and links tell."""
+    """Return the surface of `view`; names and links tell shells and interpreters."""
     executables: dict[Inode, str] = {}
     for path, node in view.walk():
         if node.kind is FileType.FILE and node.mode & _MAY_RUN:

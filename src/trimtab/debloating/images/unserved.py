@@ -1,7 +1,8 @@
-"""Programs that load no library of ours: the library level does not serve them.
+"""Programs that load no library of ours, so the fallback libraries do not serve them.
 
-Functions are traced, and come back, where glibc's dynamic linker loads what does so, but for
-programs of Go. What other programs load stays whole, and files come back to them by trimtab-init.
+glibc's dynamic linker loads the tracer and the fallback, which work except in programs of Go.
+Libraries that other programs load are left unchanged, and trimtab-init restores files for these
+programs.
 """
 
 from collections.abc import Iterable
@@ -14,14 +15,14 @@ from trimtab.debloating.files.tree import FileTree
 from trimtab.records.usage import Usage
 
 _LINKER_OF_MUSL = "ld-musl"
-_LONGEST_LINE, _MOST_INTERPRETERS = 256, 5  # as the kernel takes them (execve(2))
+_LONGEST_LINE, _MOST_INTERPRETERS = 256, 5  # limits of the kernel (execve(2))
 
 
 def unserved_programs(tree: FileTree, usages: Iterable[Usage]) -> dict[str, str]:
-    """Return the programs of `tree` that `usages` saw executed, by path, and what each is.
+    """Return the executed programs of `tree` that load no library of ours, with their kind.
 
-    That is `static`, `of Go`, `of musl` or `of another C library`. Scripts are as their
-    interpreters, and dynamic linkers that others name are no programs.
+    The kind is `static`, `of Go`, `of musl` or `of another C library`. A script counts as its
+    interpreter. A dynamic linker that another program names is not a program.
     """
     found = {path: _loading(tree, path) for path in executed_in(tree, usages)}
     linkers = {
@@ -39,7 +40,7 @@ def unserved_programs(tree: FileTree, usages: Iterable[Usage]) -> dict[str, str]
 def starts_unserved(tree: FileTree, path: str) -> bool:
     """Return whether executing the file `path` of `tree` starts such a program.
 
-    Of a script that is its interpreter.
+    A script starts its interpreter.
     """
     end = tree.file_at(path)
     for _ in range(_MOST_INTERPRETERS):

@@ -12,20 +12,20 @@ from trimtab.images.contents import contents_of
 from trimtab.images.node import FileType, Inode
 from trimtab.images.view import View
 
-# What `packages_of` and `packages_in` read: the databases of dpkg, apk, pip, conda and npm.
+# Read by `packages_of` and `packages_in`: the databases of dpkg, apk, pip, conda and npm.
 _DATABASE = re.compile(
     r"/var/lib/dpkg/(?:info/[^/]*\.list|status|status\.d/[^/]*)\Z|/lib/apk/db/installed\Z"
     r"|/(?:etc|usr/lib)/os-release\Z|/conda-meta/[^/]*\.json\Z"
     r"|\.(?:dist|egg)-info(?:/(?:RECORD|installed-files\.txt|top_level\.txt|METADATA|PKG-INFO))?\Z"
     r"|/node_modules/(?:@[^/]+/)?[^/]+/package\.json\Z"
 )
-_MOST_BYTES = 1 << 28  # of all lists; those of a whole CUDA environment have 20 MB
+_MOST_BYTES = 1 << 28  # of all lists; a whole CUDA environment has 20 MB
 
 
 def view_tree(image: Image, view: View) -> FileTree:
-    """Return the tree of `view`, of whose files only the databases of packages can be opened.
+    """Return the tree of `view`; only the databases of packages can be opened.
 
-    They are read at once. Of more than 256 MiB of them the rest counts as empty. Raises as
+    They are read at once, at most 256 MiB of them; the rest counts as empty. Raises as
     `contents_of` does.
     """
     found = dict(view.walk())

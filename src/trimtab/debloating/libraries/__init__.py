@@ -1,1 +1,1 @@
-"""The shared libraries of an environment: what of each is used, where that is, and sizes."""
+"""The shared libraries of an environment: their used parts, where these lie, and sizes."""

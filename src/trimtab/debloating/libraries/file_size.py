@@ -1,4 +1,4 @@
-"""The size of a file, and what zstd makes of it."""
+"""The size of a file, uncompressed and with zstd."""
 
 import os
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _COMPRESSION: dict[int, int] = {
 
 @dataclass(frozen=True)
 class FileSize:
-    """The size of a file: its length, the blocks it occupies, its length after zstd, its hash."""
+    """The size of a file: its length, the blocks that it occupies, its length in zstd, its hash."""
 
     length_bytes: int
     disk_bytes: int

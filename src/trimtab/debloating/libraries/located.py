@@ -1,4 +1,4 @@
-"""Where in a library's file what is used lies, and what it adds up to."""
+"""Locate the used code in a library's file, and count it."""
 
 from dataclasses import dataclass
 
@@ -31,10 +31,10 @@ from trimtab.profiling.tracing.function_records import LEFT_ALONE
 
 @dataclass(frozen=True)
 class Located:
-    """Where in a library's file the used code is, and what it adds up to.
+    """The used code in a library's file, and its totals.
 
-    `started` is false where the library loses all code, its constructors too; `patches` are the
-    bytes that change.
+    `started` is false if the library loses all code with its constructors; `patches` are the bytes
+    that change.
     """
 
     elf: Elf
@@ -49,7 +49,7 @@ class Located:
 
 
 def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Located:
-    """Return the spans of the library's file that are kept and removed, with reasons."""
+    """Return the kept and removed spans of the library's file, with reasons."""
     elf, unread = read_loaded(library.path)
     with elf.staying_whole():
         if unread:
@@ -69,7 +69,7 @@ def _locate_used(elf: Elf, library: ProfiledLibrary, options: Debloat, gpu: GpuS
     used = np.isin(starts, library.used)
     if library.why_not:
         used[:] = True
-    # Where all GPU code is to be kept, its libraries are as well: it is nothing without them.
+    # If all GPU code is kept, its libraries are too: the GPU code needs them.
     stopped = (
         library.loaded
         and options.start_up_only == StartUpOnly.REMOVE
@@ -86,7 +86,7 @@ def _locate_used(elf: Elf, library: ProfiledLibrary, options: Debloat, gpu: GpuS
     if stopped:
         spans = strip_initializers(elf, spans)
     elif options.mode == Mode.COMPACT and options.fallback != Fallback.NONE:
-        # Elsewhere data does not come back.
+        # In other modes data cannot be restored.
         spans = without_unwind_tables(elf, spans)
         spans = without_unread_data(elf, spans) if library.data_goes else spans
         spans = with_read(spans, touched)
@@ -114,14 +114,14 @@ def _locate_used(elf: Elf, library: ProfiledLibrary, options: Debloat, gpu: GpuS
 
 
 def _whole(elf: Elf, functions: Functions, why: str) -> Located:
-    """Return that a library is left as it is."""
+    """Return the result for a library that is left unchanged."""
     spans, gpu_code = locate_gpu_code(elf, left_as_it_is(elf, why), GpuScope(why_all=why))
     length = int(functions.size.sum())
     return Located(elf, spans, gpu_code, True, (), len(functions), len(functions), length, length)
 
 
 def _kept_bytes(elf: Elf, functions: Functions, spans: Spans) -> int:
-    """The bytes of functions that lie in kept spans, whatever the reason they are kept for."""
+    """Return the bytes of functions in kept spans, for any reason."""
     starts = elf.offsets_of(functions.start.astype(np.int64))
     ends = starts + functions.size.astype(np.int64)
     lengths = np.where(spans.kept, spans.end - spans.start, 0)

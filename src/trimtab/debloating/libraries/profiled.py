@@ -1,4 +1,4 @@
-"""The shared libraries of an environment, and what of each was used."""
+"""The shared libraries of an environment, and the used parts of each."""
 
 import re
 import stat
@@ -17,19 +17,19 @@ from trimtab.files import sha256_of, sha256_of_all
 from trimtab.profiling.tracing.function_records import LEFT_ALONE, NO_FUNCTIONS
 from trimtab.records.usage import Usage, UsedLibrary
 
-_LIBRARY = re.compile(r"\.so(\.\d+)*$")  # and no debugging information split off
+_LIBRARY = re.compile(r"\.so(\.\d+)*$")  # no split-off debugging information
 
 
 @dataclass(frozen=True)
 class ProfiledLibrary:
     """A library of a target, with the functions that any of its workloads used.
 
-    `name` is its path in the target, `sha256` that of its file as it was profiled; `used` are ELF
-    addresses of functions, `used_data` those of what was read and is none. `why_not` says why it
-    is left as it is, and is empty otherwise. `data_goes` is whether constants that nobody reads may
-    go: they would come back to every program that loads the library, and a run told who reads them.
-    `loaded` is false where no run loaded it. `written_wrongly` says what was wrong with its slim
-    library, in whose place it stays to the byte; so it does where it is `left_alone`.
+    `name` is its path in the target, `sha256` the digest when it was profiled. `used` are ELF
+    addresses of functions, `used_data` of data. `why_not` says why all functions are kept, ""
+    otherwise. `data_goes`: unread constants may be removed, as a run told which are read, and every
+    program that loads the library can restore them. `loaded` is false if no run loaded it.
+    `written_wrongly` says what was wrong with its slim library; then it is left unchanged, and so
+    it is with `left_alone`.
     """
 
     name: str
@@ -51,11 +51,11 @@ def profiled_libraries(
 ) -> list[ProfiledLibrary]:
     """Return the libraries below `folder` that the workloads loaded, by name.
 
-    Folders that the patterns `own` match belong to it also where they are links out of it.
+    Folders that match `own` belong to it even if they are links out of it.
 
-    A file elsewhere that a link below `folder` leads to is one of them, by the link's name.
-    A library used by several workloads keeps the union of what they used. Executables are left
-    out. Raises UserError when two records disagree about a file, or the file was changed since.
+    A library outside is included, by the link's name, if a link below `folder` leads to it. The use
+    of several workloads is united. Executables are left out. Raises UserError if two records
+    disagree about a file, or if the file was changed since.
     """
     layout = EnvironmentLayout.of(folder, own)
     linked = _linked_libraries(layout)
@@ -72,9 +72,9 @@ def profiled_libraries(
 
 
 def _linked_libraries(layout: EnvironmentLayout) -> dict[str, str]:
-    """Return the files outside that links inside lead to, with the names of the links.
+    """Return the files outside to which links inside lead, with the names of the links.
 
-    Some installers link the files of a package into their cache.
+    Some installers link a package's files into their cache.
     """
     linked: dict[str, str] = {}
     for entry in layout.entries():
@@ -113,34 +113,34 @@ def _library(path: Path, name: str, records: list[UsedLibrary]) -> ProfiledLibra
 
 
 def check_unchanged(library: ProfiledLibrary) -> None:
-    """Raise UserError unless the library's file is, to the byte, the one that was profiled."""
+    """Raise UserError unless the library's file is, to the byte, the profiled one."""
     if sha256_of(library.path) != library.sha256:
         raise changed_since(library.path)
 
 
 def changed_since(path: Path) -> UserError:
-    """Return the error for a library that is not as it was when it was profiled."""
+    """Return the error for a library that was changed since it was profiled."""
     return UserError(f"{path}: not the file that was profiled; profile the workload again")
 
 
 def with_digests(libraries: Iterable[UsedLibrary]) -> list[UsedLibrary]:
-    """Return records of libraries with the SHA-256 that their files have now."""
+    """Return records of libraries with the current SHA-256 of their files."""
     every = list(libraries)
     digests = sha256_of_all(Path(library.path) for library in every)
     return [replace(library, sha256=digests[Path(library.path)]) for library in every]
 
 
 def untraced_libraries(folder: Path) -> list[UsedLibrary]:
-    """Return all shared libraries below `folder` as of a run of which nothing was traced."""
+    """Return all shared libraries below `folder`, as of a run without any trace."""
     return with_digests(
         _unused(path, elf, "no program was traced") for path, elf in _libraries_below(folder)
     )
 
 
 def unloaded_libraries(folder: Path, usages: Iterable[Usage]) -> list[UsedLibrary]:
-    """Return the shared libraries below `folder` that no run loaded: nothing of them was used.
+    """Return the shared libraries below `folder` that no run loaded, with nothing used.
 
-    Their digests are not looked at.
+    They get no digests.
     """
     loaded: set[str | None] = set()
     for usage in usages:

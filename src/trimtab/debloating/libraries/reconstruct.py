@@ -1,4 +1,4 @@
-"""One library, rebuilt from the document of its spans."""
+"""Rebuild one library from the document of its spans."""
 
 import stat
 from pathlib import Path
@@ -21,12 +21,12 @@ from trimtab.records.library_spans import LibrarySpans
 def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
     """Rebuild the library of `span_path` in `output_dir` and return its path there.
 
-    Raises UserError when the spans are no spans, or the library is not the one they are about.
+    Raises UserError for invalid spans, or if they are of another library.
     """
     try:
         document = LibrarySpans.read(span_path)
     except TrimtabError as error:
-        raise UserError(str(error)) from None  # the file is one that was given
+        raise UserError(str(error)) from None  # the user gave this file
     library, spans = Path(document.library), spans_of(document)
     elf, _ = read_loaded(library)
     known_as = (spans.build_id, spans.size_bytes, document.sha256)

@@ -1,1 +1,1 @@
-"""Several slim images at once: of one base, which share a layer, or of one image, one a program."""
+"""Several slim images at once: of one base with a shared layer, or one image per program."""

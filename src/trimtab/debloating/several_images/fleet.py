@@ -1,8 +1,8 @@
-"""Slim images made again as a fleet: what one of them needs of their common base, all of them have.
+"""Rebuild slim images as a fleet: each keeps what any of them needs of their common base.
 
-Each was made slim by itself, and another part of the base went from each. So its files and
-libraries are chosen again by what the programs of all of them used, as far as that is of the base,
-and come out alike. Whoever needs less has a little more, once for all.
+Each was made slim alone, so each lost another part of the base. Files and libraries of the base are
+chosen again, by the use of all programs, and come out equal. Each image gets a little larger, but
+the base is stored once.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ OnStep = Callable[[str], None]
 
 @dataclass(frozen=True)
 class FleetMember:
-    """A folder in which an image was made slim, and the `usages`, files, that it was made by."""
+    """A folder in which an image was made slim, and its `usages`, files."""
 
     folder: Path
     stage: DebloatStage
@@ -40,10 +40,10 @@ class FleetMember:
 
     @classmethod
     def of(cls, folder: Path, destination: Path, usages: Sequence[Path] = ()) -> Self:
-        """Return what `folder` has, for a fleet that is made, with its store, at `destination`.
+        """Read the member in `folder`, for a fleet that is made, with its store, at `destination`.
 
-        Without `usages` that in the folder is the only one. Raises UserError where no slim image
-        was made in it.
+        The default for `usages` is the usage in the folder. Raises UserError if no slim image was
+        made in it.
         """
         usages = usages or [folder / "usage.json"]
         needed = [folder / "stage.json", folder / "settling.json", *usages]
@@ -66,7 +66,7 @@ class FleetMember:
         )
 
     def usages_for(self, other: "FleetMember", base: CommonBase) -> Iterator[Usage]:
-        """Yield what its programs used of the base, as if it were of the image of `other`."""
+        """Yield its programs' use of the base, with the paths of the image of `other`."""
         ours, theirs = self.target.root.resolve(), other.target.root.resolve()
         for usage in map(Usage.read, self.usages):
             yield usage.model_copy(
@@ -91,9 +91,9 @@ class FleetMember:
 
 
 def members_of(folders: Sequence[Path], destination: Path) -> dict[str, FleetMember]:
-    """Return what the workspaces `folders` have, by their names; raises UserError as Member.of.
+    """Return the members in the workspaces `folders`, by name; raises UserError as FleetMember.of.
 
-    Also where two have one name.
+    It is also raised if two have the same name.
     """
     names = [folder.resolve().name for folder in folders]
     if len(set(names)) < len(names):
@@ -106,12 +106,12 @@ def members_of(folders: Sequence[Path], destination: Path) -> dict[str, FleetMem
 def slim_together(
     fleet: Mapping[str, FleetMember], destination: Path, on_step: OnStep = lambda words: None
 ) -> dict[str, Path]:
-    """Make the images of `fleet`, by their names, slim again, so that they share a layer.
+    """Make the images of `fleet` slim again, so that they share a layer.
 
-    Returned are the archives, `destination`/NAME/slim.tar. Where their fallback is a store, it is
-    `destination`/store, with what was removed from any. The folders of its members stay as they
-    are. Raises UserError where two were made with other options, where their images have no layer
-    in common, and as Debloating does.
+    Returns the archives, `destination`/NAME/slim.tar. If their fallback is a store,
+    `destination`/store has the removed pieces of all. The members' folders do not change. Raises
+    UserError if two were made with different options, if their images have no common layer, and as
+    Debloating does.
     """
     names, members = list(fleet), list(fleet.values())
     options = members[0].stage.debloat
@@ -153,7 +153,7 @@ def slim_together(
 def _debloating(
     member: FleetMember, members: Sequence[FleetMember], base: CommonBase, place: Path
 ) -> Debloating:
-    """Return what makes `member` slim at `place` for what all of `members` used of the base."""
+    """Return the Debloating of `member` at `place`, with the use of the base by all `members`."""
     member.target.check_place(place / "env")
     usages = list(member.usages)
     for number, other in enumerate(members):
@@ -174,7 +174,7 @@ def _debloating(
 
 
 def _agree(every: Sequence[Debloating], base: CommonBase) -> None:
-    """Have all of them keep what any keeps of the base, with what that leads to in each."""
+    """Let each keep what any keeps of the base, and what that depends on in each."""
     while True:
         kept = [debloating.stays() & base.paths for debloating in every]
         union = frozenset().union(*kept)

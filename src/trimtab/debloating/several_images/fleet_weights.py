@@ -1,4 +1,4 @@
-"""What the images of a fleet weigh, layers that several of them have counted once."""
+"""The sizes of the images of a fleet; shared layers count once."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,9 +13,9 @@ from trimtab.records.images.fleet import Fleet, FleetState, LayerTotals
 
 
 def fleet_of(members: Mapping[str, FleetMember], sharing: Mapping[str, Path]) -> Fleet:
-    """Return what the images of `members` weigh, before and after `sharing`, archives, were made.
+    """Return the sizes of the images of `members` before, and of the archives `sharing` after.
 
-    Raises ImageError where an image was changed since.
+    Raises ImageError if an image was changed since.
     """
     before = {name: member.target.unpacked.image for name, member in members.items()}
     alone = {name: open_image(member.folder / SLIM_IMAGE) for name, member in members.items()}
@@ -24,9 +24,9 @@ def fleet_of(members: Mapping[str, FleetMember], sharing: Mapping[str, Path]) ->
 
 
 def fleet_state(images: Mapping[str, Image]) -> FleetState:
-    """Return what `images`, by their names, pull and store; each layer is compressed once.
+    """Return what `images`, by name, transfer and store; each layer is compressed once.
 
-    Raises ImageError where an image was changed since its view was made.
+    Raises ImageError if an image was changed since its view was made.
     """
     known: dict[str, Weight] = {}
     by_image: dict[str, dict[str, Weight]] = {}

@@ -1,9 +1,9 @@
-"""An image for each program that a run executed (Cimplifier's partition, without its glue).
+"""Write an image for each executed program (Cimplifier's partition, without its glue).
 
-A file trace tells what all processes of a run used, and not which of them. So from the image of a
-program only that goes which another needs to start and it does not: the other programs, and
-libraries and interpreters of theirs alone. What goes comes back as from any slim image: a program
-that starts another finds it where it has the store.
+A file trace tells the files of a run, not of each process. So a program's image only loses what
+another program needs to start and it does not: the other programs, and their own libraries and
+interpreters. Removed files are restored as in any slim image: a program that starts another finds
+it if it has the store.
 """
 
 import json
@@ -35,9 +35,9 @@ def partition(
 ) -> dict[str, Path]:
     """Write an image of each program that ran in the workspace `folder`; return them by its path.
 
-    They are `destination`/NAME/slim.tar, and NAME of a program is in their tag, `slim-NAME`. Their
-    entrypoint is the program, and all else of their config the original's. Raises UserError for
-    what is no workspace of a slim image, and where no program of the image ran.
+    They are `destination`/NAME/slim.tar, with the tag `slim-NAME`. The entrypoint is the program;
+    the rest of the config is the original's. Raises UserError if the folder is no workspace of a
+    slim image, or if no program of the image ran.
     """
     member = FleetMember.of(folder, destination)
     tree = member.target.tree()
@@ -57,7 +57,7 @@ def partition(
 
 
 def _names(programs: Mapping[str, object]) -> dict[str, str]:
-    """Return the last component of each path, or all of it where several have the same."""
+    """Return the last component of each path, or the whole path if several share it."""
     last = {path: _NOT_IN_TAGS.sub("_", path.rpartition("/")[2]) for path in programs}
     whole = {path: _NOT_IN_TAGS.sub("_", path.strip("/").replace("/", "-")) for path in programs}
     names = list(last.values())
@@ -93,7 +93,7 @@ def _write(
 
 
 def _without(member: FleetMember, others: frozenset[str]) -> Usage:
-    """Return what was used, but for the paths `others`."""
+    """Return the usage without the paths `others`."""
     root, tree = member.target.root.resolve(), member.target.tree()
     [usage] = map(Usage.read, member.usages)
     return usage.model_copy(
@@ -113,7 +113,7 @@ def _without(member: FleetMember, others: frozenset[str]) -> Usage:
 
 
 def _running(image: Image, program: str) -> Image:
-    """Return the image with `program` as its entrypoint, and no command."""
+    """Return the image with `program` as its entrypoint and no command."""
     document = dict(image.config.document.values)
     run = {**document.get("config", {}), "Entrypoint": [program]}
     run.pop("Cmd", None)

@@ -1,7 +1,7 @@
-"""Slim images that share a layer: of the layers that their originals have in common.
+"""Write slim images that share a layer, made from their originals' common layers.
 
-What all of them still have of these layers, alike to the byte, becomes one layer; engines and
-registries have it once. The rest of each is a layer of its own above it.
+Files of these layers that all images still have, equal to the byte, become one layer; engines and
+registries store it once. The rest of each image is a layer above it.
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ from trimtab.profiling.images.unpacked import Unpacked
 
 @dataclass(frozen=True)
 class SlimFileSystem:
-    """The slim file system `folder` of an image; `changed` are its rewritten libraries there."""
+    """The slim file system `folder` of an image; `changed` are its rewritten libraries."""
 
     original: Unpacked
     folder: Path
@@ -33,10 +33,10 @@ class SlimFileSystem:
 
 
 class CommonBase:
-    """The layers that several images begin with.
+    """The common lowest layers of several images.
 
-    Raises UserError where there are none, or fewer than two images, and ImageError where an image
-    is damaged.
+    Raises UserError if there are none, or fewer than two images, and ImageError for a damaged
+    image.
     """
 
     def __init__(self, images: Sequence[Image]) -> None:
@@ -58,7 +58,7 @@ class CommonBase:
 
     @cached_property
     def paths(self) -> frozenset[str]:
-        """The paths that are in each image what these layers say."""
+        """The paths that no upper layer of any image changes."""
         base = dict(self.view_of(self._images[0]).walk())
         paths = set(base) - {"/"}
         for image in self._images:
@@ -72,7 +72,7 @@ def write_sharing(
     base: CommonBase, slim: Sequence[SlimFileSystem], places: Sequence[Path],
     compression: Compression,
 ) -> list[WrittenImage]:  # fmt: skip
-    """Write an image of each of `slim` to the file in `places`; all begin with one layer.
+    """Write an image of each of `slim` to the file in `places`; all share the lowest layer.
 
     Raises as `pack` does.
     """
@@ -89,7 +89,7 @@ def _alike(base: CommonBase, views: Sequence[tuple[View, list[str]]]) -> set[str
     found = [dict(view.walk()) for view, _ in views]
     alike = {path for path in paths if len(set(_contents(path, found))) == 1}
     names = [_names(nodes, kept) for nodes, (_, kept) in zip(found, views, strict=True)]
-    # One file of several names is in one layer.
+    # All names of a file must be in one layer.
     while split := {
         path
         for of_files in names

@@ -1,1 +1,1 @@
-"""Environments that are debloated: each kind is a module of this package."""
+"""Environments that can be debloated: each kind is a module of this package."""

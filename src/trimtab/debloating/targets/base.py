@@ -1,7 +1,7 @@
-"""What a kind of debloating target has to offer.
+"""The interface of a kind of debloating target.
 
-A kind is a module of this package that holds one subclass of Target; it is called by the module's
-name wherever a workload names it (`target: {kind: ...}`).
+A kind is a module of this package with one subclass of Target; workloads name it by the module's
+name (`target: {kind: ...}`).
 """
 
 from abc import ABC, abstractmethod
@@ -23,14 +23,14 @@ from trimtab.records.usage import Usage
 
 
 class Target(ABC):
-    """An environment that is debloated: a copy of it with slim libraries is its slim environment.
+    """An environment to debloat; its slim environment is a copy with slim libraries.
 
     Names of libraries are paths below `root` in the original, and below the slim environment's
-    folder there.
+    folder.
     """
 
     root: Path
-    gets_byte_code: ClassVar[bool] = False  # of Python modules that have none
+    gets_byte_code: ClassVar[bool] = False  # whether Python modules without byte code are compiled
 
     @classmethod
     def kind(cls) -> str:
@@ -42,37 +42,37 @@ class Target(ABC):
     def of(cls, workload: Workload) -> Self:
         """Return the environment that `workload` runs in.
 
-        Raises UserError where the workload names none, or one that must not be debloated.
+        Raises UserError if the workload names none, or one that must not be debloated.
         """
 
     @classmethod
     @abstractmethod
     def at(cls, location: str) -> Self:
-        """Return the environment at `location`, as `describe` gave it."""
+        """Return the environment at `location`, as returned by `describe`."""
 
     @abstractmethod
     def describe(self) -> Environment:
-        """Return its kind and location, which a manifest keeps."""
+        """Return the kind and location, for the manifest."""
 
     @abstractmethod
     def check_place(self, destination: Path) -> None:
-        """Raise UserError where no slim environment can be made at `destination`."""
+        """Raise UserError if no slim environment can be made at `destination`."""
 
     @abstractmethod
     def libraries(self, usages: Sequence[Usage]) -> list[ProfiledLibrary]:
-        """Return its libraries that were loaded, by name, with all that any of `usages` used.
+        """Return its loaded libraries, by name, with the united use of `usages`.
 
-        Raises UserError when usages disagree about a file, or it was changed since.
+        Raises UserError if usages disagree about a file, or if it was changed since.
         """
 
     @abstractmethod
     def layout(self) -> EnvironmentLayout:
-        """Return the folders that it consists of."""
+        """Return the folders of the environment."""
 
     def tree(self, copy: Path | None = None) -> FileTree:
-        """Return what is in it, as its programs see it, or as those of a `copy` see the same there.
+        """Return the tree as its programs see it, or as programs of a `copy` see it.
 
-        Raises UserError for a kind of which no files are removed.
+        Raises UserError for a kind whose files are not removed.
         """
         raise UserError(
             f"remove: files: files of a {self.kind()} are not removed; take"
@@ -80,11 +80,11 @@ class Target(ABC):
         )
 
     def seen(self, place: Path) -> str:
-        """Return the path by which its programs know an absolute path."""
+        """Return an absolute path as its programs see it."""
         return str(place)
 
     def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
-        """Return what `workloads` need besides what they use, as their programs see it."""
+        """Return paths that `workloads` need besides the used ones, as their programs see them."""
         return set()
 
     def removal(
@@ -95,11 +95,11 @@ class Target(ABC):
         *,
         settles: bool = False,
     ) -> Removal:
-        """Return which of its files stay and go so that all of `usages` run as they did.
+        """Return the kept and removed files so that all of `usages`, of `workloads`, run as before.
 
-        They are of `workloads`; `options` name what stays besides. With `settles` the slim
-        environment is run, and what it asks for stays. Raises UserError where a usage does not list
-        all files, and as `tree` and Removal.of do.
+        `options` name further paths to keep. With `settles` the slim environment is run, and misses
+        are kept. Raises UserError if a usage does not list all files, and as `tree` and Removal.of
+        do.
         """
         libraries = {library.path for usage in usages for library in usage.libraries}
         also = {self.seen(Path(path)) for path in libraries}
@@ -119,20 +119,20 @@ class Target(ABC):
     ) -> None:
         """Make `destination` the slim environment, whole or not at all, and write environment.json.
 
-        `debloated` is the folder that Debloating writes, `share` how unchanged files are taken
-        over, and `source` where a program finds what it misses. With `again` the earlier
-        `destination` is of the same original, and copies in it are taken over. Raises UserError
-        when the original was changed since, and TrimtabError when `debloated` is damaged.
+        `debloated` is the folder that Debloating writes, `share` how unchanged files are shared,
+        `source` where missing pieces are. With `again` the earlier `destination` is of the same
+        original, and its copies are reused. Raises UserError if the original was changed since, and
+        TrimtabError if `debloated` is damaged.
         """
 
     def may_remove_unloaded(self, name: str) -> bool:
-        """Return whether the fallback is at work before anything loads the library `name`."""
+        """Return whether the fallback is loaded before any program loads the library `name`."""
         return True
 
     @abstractmethod
     def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
         """Return `workload` as it runs in the original environment, or in the one at `slim`.
 
-        `{output}` is in `run_folder`, which is emptied. In `slim` nothing of the original may be
-        run, and the fallback, where the environment has one, is at work.
+        `{output}` is in `run_folder`, which is emptied. In `slim` nothing of the original may run,
+        and the fallback, if there is one, is loaded.
         """

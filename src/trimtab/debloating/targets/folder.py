@@ -1,4 +1,4 @@
-"""Targets that are a folder: the slim environment is a copy of it with slim libraries in it."""
+"""Targets that are a folder: the slim environment is a copy with slim libraries."""
 
 import os
 import stat
@@ -36,10 +36,10 @@ from trimtab.records.usage import Usage
 
 @dataclass(frozen=True)
 class FolderTarget(Target):
-    """A target that is the folder `root`: its libraries are those that lie below.
+    """A target that is the folder `root`, with the libraries below it.
 
-    `own` are patterns of folders that belong to it also where they are links out of it: the slim
-    environment has copies of what these lead to.
+    Folders that match the patterns `own` belong to it even if they are links out of it: the slim
+    environment has copies of the links' targets.
     """
 
     root: Path
@@ -49,7 +49,7 @@ class FolderTarget(Target):
     def at(cls, location: str) -> Self:
         """Return the target that is the folder `location`.
 
-        Raises UserError for what is no folder, or one of the operating system.
+        Raises UserError if it is no folder, or a folder of the operating system.
         """
         root = Path(location)
         if not root.is_absolute() or not root.is_dir() or root.resolve() in OF_THE_SYSTEM:
@@ -64,19 +64,19 @@ class FolderTarget(Target):
         return Environment(self.kind(), str(self.root))
 
     def check_place(self, destination: Path) -> None:
-        """Raise UserError where `destination` lies inside the folder, which a copy would hold."""
+        """Raise UserError if `destination` lies inside the folder: a copy cannot contain itself."""
         self._check_place(self.layout(), Path(os.path.abspath(destination)))
 
     def libraries(self, usages: Sequence[Usage]) -> list[ProfiledLibrary]:
-        """Return the libraries below the folder that were loaded."""
+        """Return the loaded libraries below the folder."""
         return profiled_libraries(usages, self.root, self.own)
 
     def layout(self) -> EnvironmentLayout:
-        """Return where the folder is, and where its links lead once it is copied."""
+        """Return the folder's layout, with its links as they lead in the copy."""
         return EnvironmentLayout.of(self.root, self.own)
 
     def tree(self, copy: Path | None = None) -> FileTree:
-        """Return what is in the folder; what lies elsewhere, behind a link of it, is not."""
+        """Return the content of the folder, without the targets of links out of it."""
         tree = prefix_tree(self.root)
         return tree if copy is None else replace(tree, tops=spellings(copy))
 
@@ -89,13 +89,12 @@ class FolderTarget(Target):
         *,
         again: bool = False,
     ) -> None:
-        """Make `destination` a runnable copy of the folder, slim libraries inside.
+        """Make `destination` a runnable copy of the folder, with the slim libraries.
 
-        They are one file with those in `debloated`/libraries. What files.parquet there says goes is
-        left out. With mode punch there is no fallback.
-        An earlier `destination` is replaced when the new one is whole. Raises UserError when
-        `destination` lies inside the folder, or a folder of it cannot be copied, and as
-        Target.build does.
+        These are hard links to `debloated`/libraries. Files that files.parquet there lists as
+        removed are left out. With mode punch there is no fallback. An earlier `destination` is
+        replaced when the new one is complete. Raises UserError if `destination` lies inside the
+        folder, or a folder of it cannot be copied, and as Target.build does.
         """
         manifest = Manifest.read(debloated / "manifest.json")
         destination = Path(os.path.abspath(destination))
@@ -107,7 +106,7 @@ class FolderTarget(Target):
             removed = set() if manifest.removed_files is None else removed_paths(debloated)
             shared = copy_tree(layout, partial, removed.union(manifest.files), share, earlier)
             take_over(debloated / "libraries", partial, manifest.files)
-            # Of a program without any slim library none would load it.
+            # Without a slim library no program would load it.
             has_fallback = source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH
             if has_fallback and manifest.files:
                 add_fallback(partial, self.root, manifest, debloated / "spans", source)
@@ -141,7 +140,7 @@ class FolderTarget(Target):
 
     @abstractmethod
     def adapt(self, copy: Path, destination: Path, debloated: Path) -> None:
-        """Make `copy` fit to run as `destination`, and have its programs load the fallback.
+        """Adapt `copy` to run as `destination`, and have its programs load the fallback.
 
         `debloated` is the folder that Debloating writes.
         """
@@ -174,13 +173,13 @@ class FolderTarget(Target):
 
 
 def _add_identity(copy: Path, identity: OriginalIdentity) -> None:
-    """Have programs of the slim environment know the original that they may need."""
+    """Let programs of the slim environment identify the original that they may need."""
     with DirectoryHandle.at(copy) as top, top.folder(IDENTITY_FILE.parent, make=True) as ours:
         ours.write(IDENTITY_FILE.name, identity_bytes(identity))
 
 
 def _refuse_more_rights(slim: Path, original: Path) -> None:
-    """A slim library is a file as we write it: anybody may have been at it since."""
+    """Refuse a slim library that is no regular file or has more rights than the original."""
     try:
         mode = slim.lstat().st_mode
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""A container image: an archive, an OCI folder, a SIF, or a name by which an engine has it.
+"""A container image: an archive, an OCI folder, a SIF, or an image's name in an engine.
 
-It is run, debloated and verified as the root file system that it is extracted to, without an
-engine. Where its programs do not need the original any more, the slim image is written beside the
-slim root file system: `slim.tar`, which engines load, and of a SIF `slim.sif` too.
+It is extracted to a root file system, which is run, debloated and verified without an engine. If
+its programs no longer need the original, the slim image is written beside the slim root file
+system: `slim.tar`, which engines load, and for a SIF `slim.sif` too.
 """
 
 import os
@@ -36,7 +36,7 @@ from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
 
-_RUN_HERE = ("amd64", "386", "")  # that x86-64 runs; some configs say none
+_RUN_HERE = ("amd64", "386", "")  # x86-64 runs these; some configs give none
 SLIM_IMAGE, SLIM_SIF, STORE = "slim.tar", "slim.sif", "store"  # beside the slim file system
 
 
@@ -50,14 +50,14 @@ class ImageTarget(RootFolder):
 
     @classmethod
     def of(cls, workload: Workload) -> Self:
-        """Return the image that the workload names; raises as `unpacked_image` does."""
+        """Return the image in the workload's `target.location`; raises as `unpacked_image` does."""
         return cls.at(workload.target.location or "")
 
     @classmethod
     def at(cls, location: str) -> Self:
-        """Return the image that `location` names.
+        """Return the image at `location`.
 
-        Raises UserError for one whose programs cannot run here, and as `unpacked_image` does.
+        Raises UserError if its programs cannot run here, and as `unpacked_image` does.
         """
         unpacked = unpacked_image(location)
         found = unpacked.image.config.platform()
@@ -77,7 +77,7 @@ class ImageTarget(RootFolder):
         return super().tree()
 
     def tree(self, copy: Path | None = None) -> FileTree:
-        """Return what is in the image, as programs inside see it; nobody writes to its folder."""
+        """Return the image's content, as programs inside see it; its folder does not change."""
         return self._tree
 
     def removal(
@@ -88,13 +88,13 @@ class ImageTarget(RootFolder):
         *,
         settles: bool = False,
     ) -> Removal:
-        """Return which of its files stay and go; volumes stay, and the image's working folder."""
+        """Return the kept and removed files; volumes and the image's working folder stay."""
         inside = [in_its_root(workload) for workload in workloads]
         return super().removal(usages, inside, options, settles=settles)
 
     def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
-        """Return the working folders of `workloads` and of the image, its volumes, what its health
-        check names, and of a SIF what Apptainer needs.
+        """Return the working folders of `workloads` and of the image, its volumes, the files of its
+        health check, and for a SIF the files that Apptainer needs.
         """
         image = self.unpacked.image
         run = image.config.run()
@@ -103,16 +103,16 @@ class ImageTarget(RootFolder):
         return kept | (paths_of_apptainer(merged_view(image)) if is_sif(image.path) else set())
 
     def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
-        """Return `workload` as it runs in the image's file system, or in the one at `slim`.
+        """Return `workload` as it runs in the image's file system, or in the slim one at `slim`.
 
-        Where that was built with a store, the one beside it is asked for what was removed.
+        A slim one built with a store uses the store beside it.
         """
         program = super().program(in_its_root(workload), run_folder, slim)
         if slim is None:
             return program
         place = absolute(slim).parent
         store, built = place / STORE, place / "environment.json"
-        # While runs settle the original is asked, and the store is there and not yet whole.
+        # While runs settle, the original is used, and the store is not yet complete.
         if (
             not store.is_dir()
             or not built.exists()
@@ -129,7 +129,7 @@ class ImageTarget(RootFolder):
         super().build(debloated, share, source, destination, again=again)
 
     def check_place(self, destination: Path) -> None:
-        """Raise UserError where results at `destination` would take the place of the image."""
+        """Raise UserError if results at `destination` would overwrite the image."""
         super().check_place(destination)
         places = {os.path.realpath(destination.parent / name) for name in (SLIM_IMAGE, SLIM_SIF)}
         if os.path.realpath(self.unpacked.image.path) in places:
@@ -147,11 +147,11 @@ class ImageTarget(RootFolder):
         *,
         again: bool = False,
     ) -> None:
-        """Make `destination` the slim file system and, where it can do without the original, an
-        image of it, `debloated`/slim.tar, with byte code where the original has none; of a SIF
+        """Make `destination` the slim file system and, if it does not need the original, write the
+        image `debloated`/slim.tar, with byte code where the original has none; for a SIF
         `debloated`/slim.sif too.
 
-        Raises as RootFolder.build does, and ImageError where the image was changed since.
+        Raises as RootFolder.build does, and ImageError if the image was changed since.
         """
         self.check_place(debloated / destination.name)
         for name in (SLIM_IMAGE, SLIM_SIF):

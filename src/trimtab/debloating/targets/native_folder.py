@@ -1,8 +1,8 @@
-"""A folder that holds a native program with its shared libraries, such as `bin/app` and `lib/*.so`.
+"""A folder with a native program and its shared libraries, such as `bin/app` and `lib/*.so`.
 
 The program finds them by a run path that begins with `$ORIGIN`, or by a variable such as
-LD_LIBRARY_PATH. Its compacted libraries have the fallback loaded (docs/methods/fallback.md); in
-verification it is preloaded too, for those of other modes.
+LD_LIBRARY_PATH. Its compacted libraries load the fallback (docs/methods/fallback.md); verification
+also preloads it, for libraries of other modes.
 """
 
 import stat
@@ -29,8 +29,8 @@ class NativeFolder(FolderTarget):
     def of(cls, workload: Workload) -> Self:
         """Return the folder that the workload names.
 
-        Raises UserError for what is no folder, for one of the operating system, and where a program
-        or library in it finds others by the folder's own path: its copy would run the original's.
+        Raises UserError if it is no folder, or one of the operating system. Also if a program or
+        library in it finds others by the folder's own path: a copy would load the original's.
         """
         root = absolute(Path(workload.target.location or ""))
         if workload.target.location is None or not root.is_dir() or root in OF_THE_SYSTEM:
@@ -47,7 +47,7 @@ class NativeFolder(FolderTarget):
         return cls(root)
 
     def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
-        """Return `workload` as it is, or with all that it names of the folder from `slim`."""
+        """Return `workload` unchanged, or with the paths of the folder moved to `slim`."""
         program = program_of(workload, run_folder)
         if slim is None:
             return program
@@ -60,7 +60,7 @@ class NativeFolder(FolderTarget):
         return program
 
     def adapt(self, copy: Path, destination: Path, debloated: Path) -> None:
-        """Leave the copy as it is: `program` names it, and preloads the fallback."""
+        """Leave the copy unchanged: `program` moves paths and preloads the fallback."""
 
 
 def _finds_others_in(entry: LayoutEntry, root: Path) -> bool:

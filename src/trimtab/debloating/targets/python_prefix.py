@@ -1,4 +1,4 @@
-"""A Python environment, such as a venv, one of uv's or of conda's: the folder above its `bin`."""
+"""A Python environment, such as one of venv, uv or conda: the folder above its `bin`."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ from trimtab.processes.program import Program
 from trimtab.profiling.runs.from_workload import absolute, moved, program_of
 
 _PACKAGES = "lib/python3*/site-packages"
-# Files that name the environment: scripts, import paths, what installs of projects inside it left,
-# and how Jupyter starts its kernels.
+# Files that name the environment: scripts, import paths, files of editable installs, and Jupyter's
+# kernel specifications.
 _NAME_IT = (
     "bin/*",
     f"{_PACKAGES}/*.pth",
@@ -27,20 +27,20 @@ _NAME_IT = (
     "share/jupyter/kernels/*/kernel.json",
 )
 _INTERPRETERS = "bin/python*"
-_HOOK = "00_trimtab_fallback.pth"  # before the other hooks, in the order that Python runs them
+_HOOK = "00_trimtab_fallback.pth"  # first, as Python runs hooks in sorted order
 _MODULES = {
     FILE_FALLBACK_LIBRARY: "trimtab_file_fallback",
     FALLBACK_LIBRARY: "trimtab_fallback",
 }
-_SUFFIX = ".abi3.so"  # so that interpreters with other objects (free-threaded) refuse it
-# By its place: who looks for a module lists all folders before. `sitedir` is that of the hook.
+_SUFFIX = ".abi3.so"  # so that interpreters with another ABI (free-threaded) refuse it
+# Loads a module by path, as a search would list all folders first. `sitedir` is the hook's folder.
 _LOAD = (
     "import sys, _imp, _frozen_importlib as i; n = {name!r}; n in sys.modules or"
     " sys.modules.update({{n: _imp.create_dynamic(i.ModuleSpec(n, None, origin=sitedir + {file!r}))"
     " if {suffix!r} in _imp.extension_suffixes() else __import__(n)}})\n"
 )
-# What was in folders before removed files were listed in them, as the library now sees to; the
-# folders of another Python, on which a venv is built, had nothing removed.
+# Forget folders that Python listed before the library was loaded, as the library lists removed
+# files too. The base Python of a venv lost no files.
 _FORGET_FOLDERS = (
     "import sys; (lambda s: [s.path_importer_cache.pop(p) for p in [*s.path_importer_cache]"
     " if p.startswith(s.prefix) or not p.startswith(s.base_prefix)])(sys)\n"
@@ -57,8 +57,8 @@ class PythonPrefix(FolderTarget):
         """Return the environment of the workload's interpreter: the folder above its `bin`.
 
         Raises UserError for an interpreter of the operating system or of conda's base, whose
-        folders hold far more than a Python environment, and for a path that is no interpreter in
-        the `bin` folder of an environment.
+        folders hold much more than a Python environment. Also if the path is no interpreter in the
+        `bin` folder of an environment.
         """
         if workload.python is None:
             raise UserError(f"workload {workload.name}: python: missing; name ENV/bin/python")
@@ -90,14 +90,14 @@ class PythonPrefix(FolderTarget):
         return cls(prefix)
 
     def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
-        """Return `workload` as it is, or with all that it names of the environment from `slim`."""
+        """Return `workload` unchanged, or with the paths of the environment moved to `slim`."""
         program = program_of(workload, run_folder)
         return moved(program, self.root, slim) if slim else program
 
     def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
-        """Return the folders of packages, in which Python finds the fallback, and what names the
-        environment: it would come back with the name of the original. Each name of the interpreter
-        stays, as a shell would take another Python for one that is not there.
+        """Return the package folders, where Python finds the fallback, and the files that name the
+        environment: restored ones would name the original. All names of the interpreter stay, as a
+        shell would replace a missing one by another Python.
         """
         packages = {str(path) for path in self.root.glob(_PACKAGES)}
         names = {self.root, self.root.resolve()}
@@ -106,13 +106,15 @@ class PythonPrefix(FolderTarget):
         return packages | set(map(str, naming.union(self.root.glob(_INTERPRETERS))))
 
     def may_remove_unloaded(self, name: str) -> bool:
-        """Return whether it is of a package: Python loads others before, and other programs do."""
+        """Return whether it is in a package: Python and other programs load others before the
+        fallback.
+        """
         return "site-packages" in Path(name).parts
 
     def adapt(self, copy: Path, destination: Path, debloated: Path) -> None:
-        """Rename the environment where it names itself, and let Python load the fallback first.
+        """Rename the environment in its files, and let Python load the fallback first.
 
-        Raises UserError when there is a fallback and no `site-packages`.
+        Raises UserError if there is a fallback but no `site-packages`.
         """
         with DirectoryHandle.at(copy) as top:
             rename_in(top, _NAME_IT, {self.root, self.root.resolve()}, destination)

@@ -1,6 +1,6 @@
-"""The kinds of targets: a module of this package that holds a subclass of Target is one.
+"""The kinds of targets: each module of this package with a subclass of Target is one.
 
-Nothing lists them: a file put here is a kind, called by its name.
+They are discovered: a file added here is a kind, called by its name.
 """
 
 import inspect
@@ -16,9 +16,9 @@ from trimtab.records.manifest import Environment
 
 
 def target_of(name: str, workloads: Sequence[Workload]) -> Target:
-    """Return the environment of the target `name`, which all of its workloads run in.
+    """Return the environment of the target `name`, shared by all of its workloads.
 
-    Raises UserError where they name several, or a kind that is none.
+    Raises UserError if they name several environments, or an unknown kind.
     """
     environments = {
         workload.name: target_class(workload.target.kind).of(workload) for workload in workloads
@@ -31,12 +31,12 @@ def target_of(name: str, workloads: Sequence[Workload]) -> Target:
 
 
 def target_at(environment: Environment) -> Target:
-    """Return the target that a manifest names."""
+    """Return the target in a manifest."""
     return target_class(environment.kind).at(environment.location)
 
 
 def target_class(kind: str) -> type[Target]:
-    """Return the class of the module `kind`; raises UserError where there is none."""
+    """Return the class in the module `kind`; raises UserError for an unknown kind."""
     return choose(targets.__name__, targets.__path__, "target: kind", kind, _class_in)
 
 

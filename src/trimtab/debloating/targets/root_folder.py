@@ -1,4 +1,4 @@
-"""A whole root file system in a folder, such as an image's: programs run with it as their `/`.
+"""A root file system in a folder, such as an image's: programs run with it as their `/`.
 
 In its workloads `command`, `python`, `workdir`, `env` and `user` are as programs inside see them.
 """
@@ -36,14 +36,15 @@ from trimtab.profiling.runs.from_workload import absolute, program_in
 from trimtab.records.manifest import Manifest
 from trimtab.records.usage import Usage
 
-# Before, glibc starts too early what a slim library names (binaries.rewriting.companion).
+# Older versions of glibc load a slim library's auxiliary too early
+# (binaries.rewriting.dt_auxiliary).
 _SOUND = "GLIBC_2.32"
 _VERSION = re.compile(rb"GLIBC_2\.\d+(?:\.\d+)?\Z")
 _PACKED = FALLBACK_LIBRARY.parent / "store"
-_PRELOADED = "ld.so.preload"  # in /etc, of glibc's dynamic linker: for setuid programs too
+_PRELOADED = "ld.so.preload"  # in /etc, of glibc's dynamic linker: works for setuid programs too
 _PRIVILEGED = "a program with privileges of its own (setuid, capabilities) may load it"
 _OF_GO = "a program of Go may load it, whose use of functions is not traced"
-_MODULE = re.compile(r"/security/pam_\w+\.so\Z")  # of PAM: such programs load them by these names
+_MODULE = re.compile(r"/security/pam_\w+\.so\Z")  # of PAM, loaded by these names
 
 
 class RootFolder(FolderTarget):
@@ -53,7 +54,7 @@ class RootFolder(FolderTarget):
     def of(cls, workload: Workload) -> Self:
         """Return the root that the workload names.
 
-        Raises UserError for what is no folder, and for one of the operating system.
+        Raises UserError if it is no folder, or a folder of the operating system.
         """
         root = absolute(Path(workload.target.location or ""))
         if workload.target.location is None or not root.is_dir() or root in OF_THE_SYSTEM:
@@ -64,11 +65,12 @@ class RootFolder(FolderTarget):
         return cls(root)
 
     def libraries(self, usages: Sequence[Usage]) -> list[ProfiledLibrary]:
-        """Return the libraries of the root that were loaded.
+        """Return the loaded libraries of the root.
 
-        Those that a program with privileges of its own may load are left as they are: it would load
-        no slim one, as these name the fallback by `$ORIGIN`. So are those that a program of Go may
-        load, as its functions are not traced, and all where that cannot work.
+        Libraries that a privileged program may load keep all functions: such a program would not
+        load a slim one, as these name the fallback by `$ORIGIN`. So do libraries that a program of
+        Go may load, as its functions are not traced, and all libraries if the fallback cannot be
+        loaded.
         """
 
         def restricted(library: ProfiledLibrary) -> ProfiledLibrary:
@@ -87,7 +89,7 @@ class RootFolder(FolderTarget):
 
     @cached_property
     def _why_no_fallback(self) -> str:
-        """Why the fallback would not be loaded in the root, by its own C libraries."""
+        """Why the root's own C libraries cannot load the fallback, or ""."""
         needed = _versions(native_path(FALLBACK_LIBRARY.name)) | {_SOUND}
         tree = self.tree()
         libraries = {tree.file_at(path) for path in tree.nodes if path.endswith("/libc.so.6")}
@@ -130,40 +132,40 @@ class RootFolder(FolderTarget):
             return False
 
     def may_remove_unloaded(self, name: str) -> bool:
-        """Return false: another program may load it, of another C library or with privileges."""
+        """Return false: a program with privileges or another C library may load it."""
         return False
 
     def layout(self) -> EnvironmentLayout:
-        """Return where it is; links in it lead where they lead for programs inside."""
+        """Return the layout; links lead where they lead for programs inside."""
         return EnvironmentLayout.of_root(self.root)
 
     def tree(self, copy: Path | None = None) -> FileTree:
-        """Return what is in the folder, as programs inside see it, also in a copy."""
+        """Return the content of the folder, as programs inside see it, also in a copy."""
         return root_tree(self.root)
 
     def seen(self, place: Path) -> str:
-        """Return the path inside of one below the folder."""
+        """Return a path below the folder as programs inside see it."""
         root = self.root.resolve()
         return f"/{place.relative_to(root)}" if place.is_relative_to(root) else str(place)
 
     def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
-        """Return the working folders of `workloads`, which programs start in without a look-up."""
+        """Return the working folders of `workloads`: programs start there without a look-up."""
         return {str(Path("/", workload.workdir)) for workload in workloads}
 
     def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
-        """Return `workload` as it runs in the root, or in the one at `slim`.
+        """Return `workload` as it runs in the root, or in the slim one at `slim`.
 
-        There the original is seen too, where the fallback may read it.
+        The slim one also sees the original, where the fallback may read it.
         """
         if slim is None:
             return program_in(RootFileSystem(self.root), workload, run_folder)
         return program_in(RootFileSystem(absolute(slim)), workload, run_folder).seeing(self.root)
 
     def adapt(self, copy: Path, destination: Path, debloated: Path) -> None:
-        """Have every program of glibc's load what brings files back; all else is as it was.
+        """Have every program of glibc load the file fallback; nothing else changes.
 
-        Programs that do not load it are started by INIT: by others in any case, and where such ones
-        were traced from outside. Packages of which a file stays are listed for scanners.
+        INIT starts programs that do not load it: always if another program starts them, and from
+        outside if such programs were traced. Packages that keep a file are listed for scanners.
         """
         self._list_packages(copy, debloated)
         if not (copy / FILE_FALLBACK_LIBRARY).is_file():
@@ -181,7 +183,7 @@ class RootFolder(FolderTarget):
         if Manifest.read(debloated / "manifest.json").removed_files is None:
             return
         if options_of(debloated).package_database == PackageDatabase.KEEP:
-            # A packed store has all that was removed in the slim environment itself.
+            # A packed store has all removed files in the slim environment.
             packed = (copy / _PACKED).is_dir()
             stay = {name.removeprefix("dpkg:") for name in packages_that_stay(debloated)}
             add_package_list(copy, self.tree(), None if packed else stay)
@@ -196,7 +198,7 @@ def _is_of_go(tree: FileTree, path: str, node: Inode) -> bool:
 
 
 def _versions(library: Path) -> set[str]:
-    """Return the versions of glibc that a library names: its own, or those it needs."""
+    """Return the versions of glibc that a library defines or needs."""
     elf = read_elf(library)
     names = elf.section(".dynstr")
     texts = elf.read(names.offset, names.size).tobytes().split(b"\0") if names else []

@@ -1,1 +1,1 @@
-"""Proof that a slim environment does what the original does."""
+"""Verify that a slim environment does the same as the original."""

@@ -1,4 +1,4 @@
-"""Whether the runs in a slim environment did what those in the original did."""
+"""Compare the runs in a slim environment with the original's."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ ORIGINAL, DEBLOATED = "original", "debloated"
 
 
 def equal_runs(program: Program, runs: Sequence[MeasuredRun]) -> int:
-    """Return how many outputs of the slim environment equal the original's first."""
+    """Return how many outputs of the slim environment equal the original's first output."""
     reference = _outputs(runs, ORIGINAL)[:1]
     return sum(
         compare_outputs(reference[0], output, program.output) is None
@@ -26,10 +26,10 @@ def equal_runs(program: Program, runs: Sequence[MeasuredRun]) -> int:
 def problem_of(
     workload: Workload, program: Program, runs: Sequence[MeasuredRun], elsewhere: str | None
 ) -> str | None:
-    """Return in words what was other than in the original environment, or None.
+    """Return the difference from the original environment in words, or None.
 
-    `elsewhere` says what a run used in place of the slim environment, or is None. Raises UserError
-    where the original fails, or writes something else from run to run.
+    `elsewhere` says what a run used instead of the slim environment, or is None. Raises UserError
+    if the original fails, or if its output varies.
     """
     for run in runs:
         if run.failure and run.condition == ORIGINAL:
@@ -48,7 +48,7 @@ def problem_of(
 
 
 def _other_ends(runs: Sequence[MeasuredRun]) -> Iterator[str]:
-    """Yield what ended otherwise: the program, or processes that it left behind."""
+    """Yield differences in how the program ended, or in the processes that it left behind."""
     left_behind = {run.left_behind for run in runs if run.condition == ORIGINAL}
     for run in runs:
         if run.condition != DEBLOATED:

@@ -1,4 +1,4 @@
-"""Where a program died in a slim environment: which library, and which function of the original."""
+"""Find the library and the function of the original in which a slim program crashed."""
 
 import os
 import re
@@ -23,11 +23,11 @@ _SIGNALS = {int(each): each.name for each in signal.Signals}
 
 
 def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Crash | None:
-    """Run `program` once more and say where it dies, or None when it does not by a signal.
+    """Run `program` once more and return where a signal ended it, or None.
 
-    `slim` and `original` are the two environments: the name of a removed function is looked up in
-    the original library, as symbols may be stripped from the slim one. What the run wrote is left
-    in `folder` as `diagnosis.out`, `diagnosis.err` and `crash.txt`.
+    `slim` and `original` are the two environments: names of removed functions come from the
+    original library, as the slim one may be stripped. The run leaves `diagnosis.out`,
+    `diagnosis.err` and `crash.txt` in `folder`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / "crash.txt"
@@ -43,7 +43,7 @@ def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Cr
         line = next(lines_of_untrusted(record, _MOST_BYTES, _MOST_LINES), b"")
     except (FileNotFoundError, UntrustedFileError):
         return None
-    # The first line is the first process that died; others may have died of it.
+    # The first line is the first process that crashed; others may have crashed because of it.
     match = _LINE.fullmatch(line)
     if match is None or int(match[1]) not in _SIGNALS:
         return None
@@ -57,7 +57,7 @@ def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Cr
 
 
 def _function_at(path: str, address: int, slim: Path, original: Path) -> str:
-    """The name of the function that the original library has at `address`, or its start."""
+    """The name of the original library's function at `address`, or the function's start."""
     library = Path(path)
     if library.is_relative_to(slim.resolve()):
         library = original / library.relative_to(slim.resolve())

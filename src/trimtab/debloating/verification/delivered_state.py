@@ -1,4 +1,4 @@
-"""A slim environment that is as it was before its programs ran: what came back goes again."""
+"""Keep a slim environment in its delivered state: restored files are removed again."""
 
 import os
 import stat
@@ -17,10 +17,10 @@ _AWAY, _BACK = 0, 1
 
 @contextmanager
 def as_delivered(environment: Path) -> Iterator[None]:
-    """Have removed files that come back within the block be away again at its end.
+    """At the end of the block, remove the files that were restored in it.
 
-    Programs that ran have ended then. What came back before stays, and so does a folder that has
-    something else in it now. Without an index of removed files nothing is done.
+    Programs have to end within the block. Files restored before stay, and so do folders that gained
+    other content. Without an index of removed files nothing is done.
     """
     ours = environment / FILE_INDEX.parent
     if not (ours / _STATE).is_file():
@@ -35,7 +35,7 @@ def as_delivered(environment: Path) -> Iterator[None]:
         paths = paths_of((environment / FILE_INDEX).read_bytes())
         news = [at for at, state in enumerate(now) if (before[at], state) == (_AWAY, _BACK)]
         with DirectoryHandle.at(environment) as top:
-            for at in sorted(news, key=lambda at: paths[at], reverse=True):  # what is in it first
+            for at in sorted(news, key=lambda at: paths[at], reverse=True):  # content first
                 if _put_away(top, Path(paths[at])):
                     now[at] = _AWAY
         for name in _names(ours / _STAND_INS) - stood:
@@ -50,7 +50,7 @@ def _names(folder: Path) -> set[str]:
 
 
 def _put_away(top: DirectoryHandle, path: Path) -> bool:
-    """Remove what is at a path; return whether nothing is there now. Its folder keeps its times."""
+    """Remove the entry at a path; return whether it is gone. Its folder keeps its times."""
     with suppress(FileNotFoundError), top.folder(path.parent) as folder:
         times = os.fstat(folder.descriptor)
         try:

@@ -1,4 +1,4 @@
-"""Whether both environments are, to the byte, what the slim one was built of and as."""
+"""Check that both environments are unchanged, to the byte, since the slim one was built."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from trimtab.records.manifest import Manifest
 def check_intact(debloated: Path, original: Path, slim: Path) -> None:
     """Compare the libraries of both environments, and the fallback, with their digests.
 
-    These are in manifest.json and environment.json of the folder `debloated`. Raises UserError for
-    an original that is another than was debloated, and TrimtabError for what was changed in the
-    environment `slim` since it was built.
+    The digests are in manifest.json and environment.json of the folder `debloated`. Raises
+    UserError if the original is not the debloated one, and TrimtabError if the environment `slim`
+    was changed since it was built.
     """
     files = Manifest.read(debloated / "manifest.json").files
     before = {original / name: file.sha256_before for name, file in files.items()}

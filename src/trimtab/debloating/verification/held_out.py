@@ -1,4 +1,4 @@
-"""The hold-out check: inputs that were not profiled, in both environments, and what they miss."""
+"""The hold-out check: run unprofiled inputs in both environments, and report their misses."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -33,26 +33,28 @@ from trimtab.records.misses.removed_files import read_missed_files
 from trimtab.untrusted import remove_existing
 
 _BEHAVIOURS = (Behaviour.STRICT, Behaviour.REPORT, Behaviour.RESTORE)
-# A program whose workers are ended one after the other may wait for them without end.
+# A program may wait forever for workers that are ended one after the other.
 _MOST_TIMES, _LEAST_S = 10.0, 60.0
-# A shell gives 126 and 127 for what it could not start, and more for what a signal ended.
+# A shell returns 126 and 127 for commands that do not start, and higher codes after a signal.
 _LARGEST_OWN_EXIT_CODE = 125
 
 
 @dataclass(frozen=True)
 class _Original:
-    """An input's `program` in the original environment, and the `run` that others have to equal."""
+    """An input's `program` in the original environment, and the reference `run`."""
 
     program: Program
     run: MeasuredRun
     run_again: Callable[[], MeasuredRun]
 
     def equals(self, run: MeasuredRun) -> bool:
-        """Whether another run's output counts as equal, with what this input alone changes."""
+        """Whether another run's output equals the reference, apart from lines that vary for this
+        input.
+        """
         return self._equals(run, self.program.output) or self._equals(run, self._own_comparison)
 
     def check_end(self) -> None:
-        """Raise UserError where a second run ends otherwise than the first."""
+        """Raise UserError if a second run ends otherwise than the first."""
         if self._again.exit_code != self.run.exit_code:
             raise UserError(
                 "it does not end the same way from run to run in the original environment: it"
@@ -70,10 +72,10 @@ class _Original:
 
     @cached_property
     def _own_comparison(self) -> Output:
-        """The workload's; where that leaves out lines that change, without this input's, too.
+        """The workload's comparison; if it ignores varying lines, also this input's varying lines.
 
-        Which these are was found with another input. Raises UserError where two runs of the
-        original differ otherwise, or end otherwise.
+        The workload's varying lines were found with another input. Raises UserError if two runs of
+        the original differ otherwise, or end otherwise.
         """
         self.check_end()
         again, comparison = self._again, self.program.output
@@ -85,23 +87,23 @@ class _Original:
 
 
 class HeldOutRuns:
-    """Runs of the inputs that workloads hold out, in the original and in the `slim` environment.
+    """Runs of the workloads' held-out inputs, in the original and in the `slim` environment.
 
-    Each runs once in the original, and again where another output or end raises doubts; in the slim
-    one once under each behaviour of the fallback, beginning with the environment as it was
-    delivered. Logs are in `folder`.
+    Each input runs once in the original, and again if another output or end raises doubts. In the
+    slim environment it runs once under each behaviour of the fallback, from the delivered state.
+    Logs are in `folder`.
     """
 
     def __init__(self, target: Target, slim: Path, folder: Path, hardware: HardwareModel) -> None:
         self.target, self.slim, self.folder, self.hardware = target, slim, folder, hardware
 
     def of(self, workload: Workload, exit_code: int) -> Iterator[HeldOutInput]:
-        """Yield what became of each input of a workload, whose own one ends with `exit_code`.
+        """Yield the result of each input of a workload, whose own input ends with `exit_code`.
 
-        An input may end with another exit code in the original, and has to in the slim environment
-        then. One that fails in the original, ends there in a way that is no program's own, or
-        otherwise when it runs again cannot be judged: its `problem` says why. Raises UserError,
-        which names the input, for one that is none.
+        An input may end with another exit code in the original; the slim environment then has to
+        match. An input cannot be judged if it fails in the original, ends there with a signal or a
+        shell's code, or ends otherwise in a second run: its `problem` says why. Raises UserError,
+        which names the input, for an invalid one.
         """
         for name in workload.held_out:
             try:
@@ -126,7 +128,7 @@ class HeldOutRuns:
         return HeldOutInput(workload.name, name, words, runs, end, exit_code, problem)
 
     def _original(self, workload: Workload, folder: Path, exit_code: int) -> _Original:
-        """Run an input in the original environment. Raises UserError where it fails there."""
+        """Run an input in the original environment. Raises UserError if it fails there."""
         program = replace(self.target.program(workload, folder / "original"), ends_with=None)
 
         def run_original(repeat: int) -> MeasuredRun:
@@ -149,7 +151,7 @@ class HeldOutRuns:
         for behaviour in _BEHAVIOURS if self._has_fallback else (None,):
             try:
                 slim = self.target.program(workload, folder / "slim", self.slim)
-            except UserError as error:  # as where the program itself was removed
+            except UserError as error:  # for example, the program itself was removed
                 yield HeldOutRun(behaviour or "none", 0, ended=f"cannot be started: {error}")
                 continue
             slim = replace(slim, timeout_s=limit_s, ends_with=ends_with)
@@ -173,7 +175,7 @@ class HeldOutRuns:
         try:
             run = self._measured(program, behaviour or "none", folder)
             run = as_in_original(run, program, self.slim, self.target.root)
-        except UserError as error:  # it cannot be started, or has not written its output
+        except UserError as error:  # not started, or no output written
             problem = str(error)
         calls = named(read_removed_calls(record), self.target.root)
         files = read_missed_files(record)
@@ -207,7 +209,7 @@ class HeldOutRuns:
 
 
 def _check_end(run: MeasuredRun, exit_code: int) -> None:
-    """Raise UserError unless a run ended with `exit_code`, or in a way that can be its own."""
+    """Raise UserError unless a run ended with `exit_code`, or with a program's own exit code."""
     own = 0 <= run.exit_code <= _LARGEST_OWN_EXIT_CODE and run.exit_code != ENDED_AT_A_MISS
     if run.exit_code != exit_code and not own:
         raise UserError(
@@ -219,14 +221,14 @@ def _check_end(run: MeasuredRun, exit_code: int) -> None:
 
 
 def _end_of(run: MeasuredRun | None) -> str:
-    assert run is not None  # else there is a problem
+    assert run is not None  # otherwise there is a problem
     return "took too long" if run.timed_out else ended(run.exit_code)
 
 
 def problem_of_held_out(held: HeldOutInput) -> str | None:
-    """Return in words what an input did under a behaviour that this does not promise, or None.
+    """Return in words how an input broke the promise of a behaviour, or None.
 
-    Of one that cannot be judged nothing is said.
+    Inputs that cannot be judged have no such problem.
     """
     for run in held.runs:
         if not run.is_right and not held.problem:

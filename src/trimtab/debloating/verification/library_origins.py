@@ -1,9 +1,9 @@
-"""Whether a run took its libraries from the slim environment: by the files that it had mapped.
+"""Check by its mapped files that a run took its libraries from the slim environment.
 
-A file is known by its device and inode, whatever path or link it was opened by. The fallback
-library notes them in every process that loads it, when it starts and when it ends
-(`native/fallback/mapped.c`). In a root file system of its own a file has another device for
-programs than for us: there it is known by its path.
+A file is identified by its device and inode, whatever path or link it was opened by. The fallback
+library records them in every process that loads it, at start and end (`native/fallback/mapped.c`).
+In a root file system, programs see another device number than we do: there the path identifies a
+file.
 """
 
 import os
@@ -28,7 +28,7 @@ _LINE = re.compile(rb"\d+\t(\d{1,20})\t(\d{1,20})\t(.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class LibraryFiles:
-    """The debloated libraries of a target in both environments, by file."""
+    """A target's debloated libraries in both environments, by device and inode."""
 
     slim: Mapping[_File, str]
     original: Mapping[_File, str]
@@ -38,7 +38,7 @@ class LibraryFiles:
     def of(cls, libraries: Iterable[str], original: Path, slim: Path, fallback: Path) -> Self:
         """Return the files of `libraries` below both folders, and of `fallback` in the slim one.
 
-        A file that both environments share is a slim one.
+        A file shared by both environments counts as slim.
         """
         names = list(libraries)
         in_slim = {file_of(slim / name): name for name in names}
@@ -51,14 +51,14 @@ class LibraryFiles:
         )
 
     def below(self, root: Path) -> set[Path]:
-        """Return the libraries' paths in the environment at `root`."""
+        """Return the paths of the libraries in the environment at `root`."""
         return {root / name for name in self.slim.values()}
 
     def problem_of(self, record: Path, root: RootFileSystem | None = None) -> str | None:
-        """Return in words why the run with this record did not use the slim libraries, or None.
+        """Return in words that the run with this record used an original library, or None.
 
-        It was in `root`. Without a fallback in the environment nothing is noted, and nothing can be
-        said. That no process shows is another question (`is_shown_by`).
+        The run was in `root`. Without a fallback nothing is recorded, and the result is None.
+        `is_shown_by` tells whether any process is recorded.
         """
         if self.fallback is None:
             return None
@@ -69,18 +69,19 @@ class LibraryFiles:
         return None
 
     def is_shown_by(self, record: Path, root: RootFileSystem | None = None) -> bool:
-        """Return whether the run with this record shows that it used the slim environment.
+        """Return whether this record shows that the run used the slim environment.
 
-        Slim libraries load the fallback. A run that loaded no library which lost code does not show
-        it, nor does one without a fallback: where its files lie has to (`FollowedRun.elsewhere`).
-        Programs that INIT starts need not load the fallback, and have no other environment.
+        Slim libraries load the fallback. A run that loaded no library with removed code does not
+        show it, nor does a run without a fallback: then the places of its files decide
+        (`FollowedRun.elsewhere`). Programs that INIT starts need not load the fallback, and have no
+        other environment.
         """
         if root is not None and root.is_started_by_init:
             return True
         return self.fallback is not None and self.fallback in _mapped(record, root)
 
     def slim_libraries_in(self, record: Path, root: RootFileSystem | None = None) -> set[str]:
-        """Return the slim libraries that a run in `root` with this record had mapped."""
+        """Return the slim libraries that a run in `root` with this record mapped."""
         return self.slim_among(_mapped(record, root).keys())
 
     def slim_among(self, files: Iterable[_File]) -> set[str]:
@@ -95,7 +96,7 @@ def file_of(path: Path) -> _File:
 
 
 def _mapped(record: Path, root: RootFileSystem | None) -> dict[_File, str]:
-    """Return the paths of the files that a run had mapped to be executed, by file."""
+    """Return the paths of the files that a run mapped to execute, by file."""
     mapped = {}
     with suppress(FileNotFoundError):
         for number, line in enumerate(lines_of_untrusted(record, _MOST_BYTES, _MOST_LINES), 1):
@@ -110,5 +111,5 @@ def _mapped(record: Path, root: RootFileSystem | None) -> dict[_File, str]:
 
 
 def and_more(others: int, of: str = "of its libraries") -> str:
-    """Return the end of a sentence that names one library of several, or one of others."""
+    """Return the end of a sentence that names one library of several; "" if there are no others."""
     return f", and {others} more {of}" if others else ""

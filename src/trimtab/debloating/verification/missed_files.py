@@ -1,4 +1,4 @@
-"""Which removed files a run in the slim environment looked for."""
+"""Find the removed files that a run in the slim environment looked for."""
 
 from collections.abc import Container
 
@@ -7,10 +7,10 @@ from trimtab.profiling.tracing.files import FileTrace
 
 
 def missed_files(trace: FileTrace, tree: FileTree, removed: Container[str]) -> list[str]:
-    """Return those of the `removed` paths that a followed run looked for where they had been.
+    """Return the `removed` paths that a followed run looked for and did not find.
 
-    `tree` is of the original, as programs of the slim environment see it. The runs that were
-    profiled looked for none of them: all that these looked for stays.
+    `tree` is the original's, as programs of the slim environment see it. The profiled runs looked
+    for none of them, as all files that they looked for stay.
     """
     missed = set()
     for use in trace.files:

@@ -1,6 +1,6 @@
-"""Where an environment lies, in what its programs write: the slim one's reads as the original's.
+"""Replace the slim environment's place by the original's in the output of its programs.
 
-Programs tell where they are: a warning names its file, a log its interpreter.
+Programs print their place: a warning names its file, a log its interpreter.
 """
 
 import os
@@ -15,15 +15,15 @@ from trimtab.profiling.runs.compare import output_digest
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.untrusted import UntrustedFileError, read_untrusted
 
-_MOST_BYTES = 64 << 20  # what is longer is compared as it is
+_MOST_BYTES = 64 << 20  # longer output is compared unchanged
 
 
 def as_in_original(run: MeasuredRun, program: Program, slim: Path, original: Path) -> MeasuredRun:
-    """Return a run of `program` in `slim` with the place of `original` in its output for its own.
+    """Return a run of `program` in `slim` whose output names `original` instead.
 
-    That is a copy beside the output. Absolute paths count, and those from the program's working
-    folder. In a root programs see both in the same place; a command that judges gets what was
-    written.
+    The output is a copy beside the run's. Absolute paths are replaced, and paths relative to the
+    program's working folder. In a root the place is the same, and a judging command gets the output
+    unchanged; then nothing is replaced.
     """
     if run.output is None or program.root is not None:
         return run
@@ -52,6 +52,6 @@ def _spellings(workdir: Path, slim: Path, original: Path) -> dict[str, str]:
 
 
 def _named(path: str) -> bytes:
-    """Return an expression for a path that is not the end, or the beginning, of another name."""
+    """Return an expression for a path that is not part of a longer name."""
     before = rb"(?<![\w.-])" if Path(path).is_absolute() else rb"(?<![\w./-])"
     return before + re.escape(os.fsencode(path)) + rb"(?![\w-])"

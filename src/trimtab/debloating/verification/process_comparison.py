@@ -1,7 +1,7 @@
-"""One more run in each environment, all of whose processes are followed from outside.
+"""One more run in each environment, with all processes followed from outside.
 
-It sees what the runs beside it cannot: processes that load no fallback library, as those of the
-original's interpreter, and how each process ended. It is slower, and also shows how much of the
+It sees more than the other runs: processes that load no fallback library, such as those of the
+original's interpreter, and how each process ended. It is slower, and also measures how much of the
 libraries is in memory.
 """
 
@@ -19,7 +19,7 @@ from trimtab.profiling.tracing.files import FileTrace, read_file_trace
 
 @dataclass(frozen=True)
 class FollowedRun:
-    """What a run had mapped and in memory, and how its processes ended."""
+    """The mapped and resident files of a run, and how its processes ended."""
 
     program: Program
     resident_bytes: int
@@ -27,17 +27,16 @@ class FollowedRun:
 
     @property
     def mapped(self) -> set[tuple[int, int]]:
-        """The files, by device and inode, that any process mapped to be executed."""
+        """The files, by device and inode, that any process mapped to execute."""
         paths = {use.real_path for use in self.trace.files if "map_execute" in use.uses}
         files = {self.program.outside(path) for path in paths if path}
         return {file_of(file) for file in files if file.is_file()}
 
     def elsewhere(self, original: Path, slim: Path) -> str | None:
-        """Return in words what it used in place of the environment at `slim`, or None.
+        """Return in words what it used instead of the environment at `slim`, or None.
 
-        That is told by where the files lie that it executed, read or mapped. The fallback reads of
-        the environment at `original` what `slim` has not, and libraries, which are told apart
-        elsewhere (`problem_beside`).
+        The places of executed, read and mapped files decide. The fallback reads missing pieces, and
+        so libraries, from the environment at `original`; `problem_beside` checks these.
         """
         paths = {use.real_path for use in self.trace.files if use.uses & _CONTENT}
         files = {self.program.outside(path) for path in paths if path}
@@ -58,7 +57,7 @@ class FollowedRun:
 
     @property
     def bad_ends(self) -> set[str]:
-        """The processes that did not end well, in words."""
+        """The processes that ended with an error, in words."""
         return {
             f"{Path(process.executable).name} ended with {_words[process.end]} {process.status}"
             for process in self.trace.processes
@@ -67,7 +66,7 @@ class FollowedRun:
 
 
 def _names_below(folder: Path, files: Iterable[Path]) -> set[Path]:
-    """Return the paths in `folder` of those of `files` that lie there, by whatever name of it."""
+    """Return the relative paths of those `files` that lie in `folder`, by either name of it."""
     tops = {folder, folder.resolve()}
     return {file.relative_to(top) for file in files for top in tops if top in file.parents}
 
@@ -77,14 +76,14 @@ _words = {"exit": "exit code", "killed": "signal"}
 
 
 def follow(program: Program, libraries: Iterable[Path], record: Path) -> FollowedRun:
-    """Run `program` with all its processes followed; the record of that goes to `record`."""
+    """Run `program` with all its processes followed; their record goes to `record`."""
     followed = with_files_followed(program, record)
     resident_bytes = resident_library_bytes(followed, set(libraries))
     return FollowedRun(program, resident_bytes, read_file_trace(record))
 
 
 def problem_beside(original: FollowedRun, slim: FollowedRun, files: LibraryFiles) -> str | None:
-    """Return in words what `slim` used of the original or how else it ended, or None."""
+    """Return in words what `slim` used of the original, or how its end differs, or None."""
     wrong = sorted({files.original[file] for file in slim.mapped & files.original.keys()})
     if wrong:
         more = and_more(len(wrong) - 1)

@@ -1,4 +1,4 @@
-"""What each slim run of a verification missed, and where its libraries came from."""
+"""The misses of each slim run of a verification, and the origin of its libraries."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,11 +14,11 @@ from trimtab.records.misses.removed_files import read_missed_files
 
 @dataclass
 class Observed:
-    """Reads the records of one run of `slim` after the other, and keeps them in `folder`.
+    """Reads the records of the runs of `slim`, one after the other, and keeps them in `folder`.
 
     `calls` are the removed pieces that each run asked for, and `files` the removed files.
-    `elsewhere` says what the first run that did so used in place of the slim environment, and
-    `unshown` names the first one that does not show whether it used that. `used` are the slim
+    `elsewhere` says what the first offending run used instead of the slim environment. `unshown`
+    names the first run that does not show whether it used the slim environment. `used` are the slim
     libraries that any run used.
     """
 
@@ -33,29 +33,29 @@ class Observed:
 
     @property
     def tells(self) -> bool:
-        """Whether the environment has a fallback, which notes what is missed and used."""
+        """Whether the environment has a fallback, which records misses and mapped files."""
         return self.libraries.fallback is not None
 
     @property
     def clean_runs(self) -> int:
-        """How many runs missed nothing."""
+        """The number of runs without a miss."""
         return sum(
             not (calls or files) for calls, files in zip(self.calls, self.files, strict=True)
         )
 
     @property
     def program(self) -> Program:
-        """The program of the slim environment as it is observed: delivered, and noting."""
+        """The program of the slim environment as delivered, with its records switched on."""
         program = restoring(self.slim, self._missed)
         return replace(program, environment={**program.environment, RECORD: str(self._mapped)})
 
     def note(self, run: MeasuredRun) -> None:
-        """Read what `run` left, all of whose processes have ended."""
+        """Read the records of `run`, all of whose processes have ended."""
         if run.condition == DEBLOATED:
             self.note_record(str(run.repeat))
 
     def note_record(self, name: str) -> None:
-        """Read what a run left, and keep it under its `name`."""
+        """Read the records of a run, and keep them under its `name`."""
         self.calls.append(read_removed_calls(self._missed))
         self.files.append({file.path for file in read_missed_files(self._missed)})
         if self.elsewhere is None and (

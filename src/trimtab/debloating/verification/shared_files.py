@@ -1,4 +1,4 @@
-"""Whether files that the slim environment has in common with the original are as they were."""
+"""Check that files shared by the slim environment and the original are unchanged."""
 
 from pathlib import Path
 
@@ -8,12 +8,12 @@ from trimtab.records.built_environment import BuiltEnvironment
 
 
 def check_linked(record: Path, original: Path, slim: Path) -> None:
-    """Raise UserError when a file of both environments was written to since `record` was made.
+    """Raise UserError if a shared file was written to since `record` was made.
 
-    A file that was replaced in one of them is the other's alone from then on, as it was.
+    A file that was replaced in one environment is no longer shared, and unchanged in the other.
     """
     if not record.exists():
-        return  # of an environment that shares nothing
+        return  # nothing is shared
     changed = []
     for name, then in BuiltEnvironment.read(record).linked.items():
         paths = original / name, slim / name

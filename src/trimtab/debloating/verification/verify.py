@@ -1,7 +1,7 @@
-"""Prove the slim environment: it does what the original does, and what it costs beside that.
+"""Verify the slim environment: it has to do the same as the original; measure its costs.
 
-It runs as it is delivered: what is missing is put back. A run that missed nothing would have gone
-the same way with TRIMTAB_FALLBACK=strict, so that no run is spent on that.
+It runs as delivered: missing pieces are restored. A run without a miss would do the same with
+TRIMTAB_FALLBACK=strict, so no run is made for that.
 """
 
 import shutil
@@ -51,16 +51,16 @@ from trimtab.records.verdict import Crash, ResidentBytes, Verdict, VerifiedWorkl
 
 
 class VerificationError(TrimtabError):
-    """A workload does not do in the slim environment what it does in the original."""
+    """A workload does something else in the slim environment than in the original."""
 
 
 class NotJudgedError(UserError):
-    """Inputs that were held out fail in the original environment, or vary there."""
+    """Held-out inputs fail in the original environment, or their results vary there."""
 
 
 @dataclass(frozen=True)
 class _Verification:
-    """A target, its slim environment, and the folder that the verdict and its evidence go to."""
+    """A target, its slim environment, and the folder for the verdict and its evidence."""
 
     target: Target
     slim: Path
@@ -70,7 +70,7 @@ class _Verification:
 
     @cached_property
     def tree(self) -> FileTree:
-        """The original's, as programs of the slim environment see it."""
+        """The original's tree, as programs of the slim environment see it."""
         return self.target.tree(self.slim)
 
     def missed(self, run: FollowedRun) -> list[str]:
@@ -98,17 +98,17 @@ def verify_environment(
     """Run every workload of the target `name` in both environments in turn.
 
     Writes verify.json and verify_runs.parquet. All outputs in the slim `environment` have to equal
-    the first one in the original, its runs have to end as those there, and must have used its own
-    libraries. What they missed is put back and reported; with the settling.json beside `manifest`
-    it tells the risk that is left. Inputs that workloads hold out are run then, under each
-    behaviour of the fallback; what they miss is reported, and has to come back. Each is reported.
-    One that fails or varies in the original cannot be judged: NotJudgedError names these once
-    verify.json is written, and their logs stay in `destination`/verification.
+    the first output in the original. Its runs have to end as the original's, and have to use its
+    own libraries. Misses are restored and reported; with the settling.json beside `manifest` they
+    give the remaining risk. Then held-out inputs run under each behaviour of the fallback; all are
+    reported, and their misses have to be restored. Inputs that fail or vary in the original cannot
+    be judged: NotJudgedError names them after verify.json is written, and their logs stay in
+    `destination`/verification.
 
-    Otherwise `destination`/failure keeps the runs' output and logs, verify.json there says what was
-    other, or where the program died, and VerificationError is raised. Raises UserError when a
-    workload's output changes from run to run in the original environment already, or a file that
-    both environments share, or a library, was changed.
+    A difference raises VerificationError: `destination`/failure keeps the runs' output and logs,
+    and verify.json there says what differed or where the program crashed. Raises UserError if a
+    workload's output varies in the original environment, or if a shared file or a library was
+    changed.
     """
     check_original(manifest.with_name("environment.json"))
     target, slim = target_of(name, workloads), absolute(environment)
@@ -170,7 +170,7 @@ def verify_environment(
                 f" everything needed to look is in {verification.evidence}"
             )
         tables.append(runs_table(workload.name, ran.runs))
-        exit_codes.append(ran.runs[0].exit_code)  # all ended so
+        exit_codes.append(ran.runs[0].exit_code)  # all ended with this code
     inputs = HeldOutRuns(target, slim, verification.runs / "held_out", hardware)
     for workload, exit_code in zip(workloads, exit_codes, strict=True):
         for one in inputs.of(workload, exit_code):
@@ -201,7 +201,7 @@ def verify_environment(
 
 @dataclass(frozen=True)
 class _Ran:
-    """The runs of one workload, and what was other in the slim environment."""
+    """The runs of one workload, and the difference in the slim environment."""
 
     original: Program
     runs: list[MeasuredRun]
@@ -274,7 +274,7 @@ def _verified(workload: Workload, repeats: int, ran: _Ran, history: RunHistory) 
 
 
 def _ended(workload: Workload, runs: Sequence[MeasuredRun]) -> str:
-    """Return how all runs ended, where they did and that had to be asked for, else ""."""
+    """Return how all runs ended if that was allowed by `ends_with`, else ""."""
     [*codes] = {run.exit_code for run in runs}
     usual = replace(workload, ends_with=None).good_exit_codes
     failed = any(run.failure for run in runs) or len(codes) != 1 or codes[0] in usual
@@ -284,7 +284,7 @@ def _ended(workload: Workload, runs: Sequence[MeasuredRun]) -> str:
 def _examine(
     verification: _Verification, workload: Workload, ran: _Ran
 ) -> tuple[Crash | None, str]:
-    """Keep the runs as evidence; return where the program dies, and the problem with new paths."""
+    """Keep the runs as evidence; return where the program crashes, and the moved problem."""
     evidence = verification.evidence
     shutil.move(verification.runs, evidence)
     crash = None
@@ -297,5 +297,5 @@ def _examine(
 
 
 def _may_have_crashed(run: MeasuredRun) -> bool:
-    """A shell gives 128 and the signal of what it ran."""
+    """Whether a run crashed: a shell returns 128 plus the signal of its command."""
     return run.condition == DEBLOATED and (run.exit_code < 0 or run.exit_code > 128)

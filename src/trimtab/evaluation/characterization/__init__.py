@@ -1,1 +1,1 @@
-"""Learning workloads on Spark: what platform parameters and hyperparameters do."""
+"""Learning workloads on Spark: the effects of platform parameters and hyperparameters."""

@@ -1,4 +1,4 @@
-"""How metrics are distributed over runs, at three levels (Rocha's thesis, Figures 5.1 to 5.3)."""
+"""Distributions of metrics over runs, at three levels (Rocha's thesis, Figures 5.1 to 5.3)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from trimtab.evaluation.report.figures import Figure, data
 from trimtab.evaluation.report.tables import MEASURED, MODELLED, Column, Row, Table, compared
 from trimtab.evaluation.schedules.section import figure_of, palette_colour
 
-# By level: each metric with its heading and, on an axis of powers of ten, True.
+# By level: each metric with its heading and, for a logarithmic axis, True.
 LEVELS: dict[str, tuple[str, Mapping[str, tuple[str, bool]]]] = {
     "application_metrics": (
         "Application level",
@@ -50,13 +50,13 @@ _CAPTION = (
 
 
 class MetricDistributions(CharacterizationSection):
-    """Quartiles and ends of every metric, by library."""
+    """Quartiles and extremes of every metric, by library."""
 
     order = 920
 
     @property
     def applies(self) -> bool:
-        """Whether any run ended well."""
+        """Whether any run was successful."""
         return super().applies and not self.complete.empty
 
     def make_tables(self) -> Iterator[Table]:
@@ -81,7 +81,7 @@ class MetricDistributions(CharacterizationSection):
             )
 
     def make_figures(self) -> Iterator[Figure]:
-        """Yield box-and-whiskers plots, a figure for each level."""
+        """Yield box plots, a figure for each level."""
         for name, (title, metrics) in LEVELS.items():
             panels = [
                 _panel(values, heading, is_log)
@@ -117,7 +117,7 @@ class MetricDistributions(CharacterizationSection):
 
 
 def values_of(runs: pd.DataFrame, metric: str) -> "pd.Series[Any]":
-    """Return a metric of each run: of those of Spark's tasks a task's mean; NaN where unknown."""
+    """Return a metric of each run: the mean per task for Spark's task metrics; NaN if unknown."""
     if metric == "cpu_cores":
         return _ratio(runs["cpu_s"], runs["wall_s"])
     if metric in _OF_A_TASK:

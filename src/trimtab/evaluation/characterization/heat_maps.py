@@ -1,4 +1,4 @@
-"""What each parameter does to each workload (Rocha's thesis, Figures 5.6 and 5.7)."""
+"""The effect of each parameter on each workload (Rocha's thesis, Figures 5.6 and 5.7)."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ _HEADINGS = {
     "inference_records_per_s": "Inference throughput",
     "quality": "Quality",
 }
-# By kind of parameter: the name, the title, and what the thesis draws of it.
+# By kind of parameter: the name, the title, and the thesis' figure of it.
 _MAPS = {
     "platform": ("platform_impact", "Platform parameters", ("train_s", "inference_records_per_s")),
     "hyper": ("hyper_impact", "Hyperparameters", ("quality",)),
@@ -91,7 +91,7 @@ class HeatMaps(CharacterizationSection):
             yield from figure_of(name, f"Impact of {title.lower()}", _CAPTION, panels)
 
     def metrics(self) -> Mapping[str, Any]:
-        """Return how many impacts of each kind of parameter on each metric are called what."""
+        """Return the number of impacts of each size, by kind of parameter and metric."""
         counts = Counter((i.kind, i.metric, i.word.replace(" ", "_")) for i in self._impacts)
         found: dict[str, dict[str, dict[str, int]]] = {}
         for (kind, metric, word), count in counts.items():

@@ -1,17 +1,16 @@
-"""How much of a workload's response is due to platform and hyperparameters together.
+"""The share of a workload's response due to the interaction of platform and hyperparameters.
 
-A random forest learns a metric from the settings of all complete runs. Over the product of the
-platform's settings and the hyperparameters' settings that were tried, its prediction falls apart
-into what the platform explains alone, what hyperparameters explain alone, and the rest, which is
-their interaction: a functional analysis of variance with two groups of parameters, after Hutter,
-Hoos and Leyton-Brown (ICML 2014). Optuna's evaluator of that kind tells the parts of single
-parameters only, no interaction, and the authors' own package is not maintained; the forest is
-scikit-learn's.
+A random forest learns a metric from the settings of all complete runs. Its prediction over the
+product of the tried platform settings and hyperparameter settings is decomposed. The parts are
+explained by the platform alone, by hyperparameters alone, and by their interaction. This is a
+functional analysis of variance with two groups of parameters, after Hutter, Hoos and Leyton-Brown
+(ICML 2014). Optuna's evaluator gives only parts of single parameters, and the authors' own package
+is not maintained; the forest is scikit-learn's.
 
-A forest sees some interaction everywhere, so two numbers stand beside the share: its interval,
-bootstrapped over repeats, and what the same forest makes of responses that have none, the sum of
-the two parts and what is left of each run, shuffled. The interaction is shown where the whole
-interval is above 95 % of those.
+A forest sees some interaction everywhere, so two numbers accompany the share. One is its interval,
+bootstrapped over repeats. The other is the share that the same forest finds in responses without
+interaction: the sum of the two parts, plus shuffled residuals of the runs. The interaction is shown
+where the whole interval is above 95 % of these shares.
 """
 
 import json
@@ -26,15 +25,15 @@ from trimtab.records.characterization.impact import CONFIDENCE
 from trimtab.records.characterization.settings import KINDS, kinds_of, settings_of
 
 _TREES, _RESAMPLES = 16, 20
-_LEAST_JOINT = 4  # configurations in which both kinds differ from the defaults
+_LEAST_JOINT = 4  # configurations with both kinds changed from the defaults
 
 
 @dataclass(frozen=True)
 class Interaction:
     """The shares of a metric's variance, in per cent, that add up to 100.
 
-    `low_pct` and `high_pct` are the interval of `interaction_pct`, and `none_pct` is what a
-    response without any interaction would seem to have.
+    `low_pct` and `high_pct` are the interval of `interaction_pct`. `none_pct` is the apparent share
+    of a response without any interaction.
     """
 
     metric: str
@@ -47,7 +46,7 @@ class Interaction:
 
     @property
     def is_shown(self) -> bool:
-        """Whether there is one."""
+        """Whether the interaction is significant."""
         return self.low_pct > self.none_pct
 
 
@@ -55,7 +54,7 @@ def interaction(runs: pd.DataFrame, metric: str) -> Interaction | None:
     """Return the interaction of platform and hyperparameters in a metric, for one workload's runs.
 
     None where either kind was not varied, fewer than four configurations of both were measured, or
-    the metric is the same everywhere. Raises TrimtabError where settings cannot be read.
+    the metric is constant. Raises TrimtabError where settings cannot be read.
     """
     known = runs[runs["complete"].astype(bool) & runs[metric].notna()]
     if known.loc[known["phase"] == "joint", "settings"].nunique() < _LEAST_JOINT:
@@ -65,7 +64,7 @@ def interaction(runs: pd.DataFrame, metric: str) -> Interaction | None:
         return None
     settings = np.hstack([coded[kind] for kind in KINDS])
     response = known[metric].to_numpy(dtype=float)
-    with np.errstate(all="ignore"):  # numbers near the largest
+    with np.errstate(all="ignore"):  # numbers near overflow
         response = (response - response.mean()) / (response.std() or 1.0)
     if not np.isfinite(response).all() or not response.any():
         return None
@@ -88,7 +87,7 @@ def interaction(runs: pd.DataFrame, metric: str) -> Interaction | None:
 
 
 class _Grid:
-    """The product of the platform's settings and those of hyperparameters, a row each."""
+    """The product of platform settings and hyperparameter settings, one row each."""
 
     def __init__(self, platform: Any, hyper: Any) -> None:
         self.platform, self.hyper = platform, hyper
@@ -97,17 +96,17 @@ class _Grid:
         )
 
     def predicted(self, forest: Any) -> Any:
-        """Return the prediction less its mean: platform by hyper."""
+        """Return the prediction minus its mean, [platform, hyper]."""
         values = forest.predict(self._rows).reshape(len(self.platform), len(self.hyper))
         return values - values.mean()
 
     def interaction(self, settings: Any, response: Any) -> float:
-        """Return the interaction's share in what a forest learns of a response."""
+        """Return the interaction's share in a forest's model of a response."""
         shares = _shares(self.predicted(_forest(settings, response)))
         return shares[2] if shares else 0.0
 
     def additive(self, settings: Any, values: Any) -> Any:
-        """Return what either kind tells alone of predicted values, added up at the settings."""
+        """Return the sum of both kinds' main effects of predicted values, at the settings."""
         width = self.platform.shape[1]
         first = {
             tuple(row): part for row, part in zip(self.platform, values.mean(axis=1), strict=True)
@@ -123,7 +122,7 @@ class _Grid:
 def _shares(values: Any) -> tuple[float, float, float] | None:
     """Return the shares of the platform, of hyperparameters and of both in predicted values."""
     total = (values**2).mean()
-    if not total > 1e-12:  # of a response whose variance is 1
+    if not total > 1e-12:  # for a response of variance 1
         return None
     first, second = ((values.mean(axis=axis) ** 2).mean() / total for axis in (1, 0))
     return first, second, max(0.0, 1 - first - second)
@@ -134,14 +133,14 @@ def _forest(settings: Any, response: Any) -> Any:
 
 
 def _resampled(settings: Any, generator: Any) -> Any:
-    """Return the numbers of as many runs of each configuration as it has, drawn among these."""
+    """Return bootstrapped run numbers: as many of each configuration as it has."""
     _, which = np.unique(settings, axis=0, return_inverse=True)
     members = [np.flatnonzero(which == number) for number in range(which.max() + 1)]
     return np.concatenate([generator.choice(own, len(own)) for own in members])
 
 
 def _coded(runs: pd.DataFrame, kind: str) -> Any:
-    """Return the settings of a kind that differ among runs, as ranks: a row a run."""
+    """Return the varied settings of a kind as ranks, one row per run."""
     read = settings_of(runs)
     columns = []
     for name in sorted(name for name, of_kind in kinds_of(runs).items() if of_kind == kind):
@@ -153,6 +152,6 @@ def _coded(runs: pd.DataFrame, kind: str) -> Any:
 
 
 def _key(value: Any) -> tuple[bool, float, str]:
-    """Return what numbers are in order by, and all else by its text."""
+    """Return a sort key: numbers by value, all else by text."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number, float(value) if is_number else 0.0, "" if is_number else json.dumps(value)

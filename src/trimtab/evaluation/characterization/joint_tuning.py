@@ -1,4 +1,4 @@
-"""When joint tuning pays: where platform parameters and hyperparameters act on each other."""
+"""When joint tuning pays: where platform parameters and hyperparameters interact."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -14,7 +14,7 @@ from trimtab.evaluation.report.figures import Figure, data, hover, specification
 from trimtab.evaluation.report.tables import HARDWARE_COLUMN, MEASURED, Column, Row, Table
 from trimtab.evaluation.schedules.section import palette_colour, zero_line
 
-_LEAST_WORKLOADS = 4  # of a correlation
+_LEAST_WORKLOADS = 4  # for a correlation
 _CAPTION = (
     "Shares of a metric's variance over all settings, by a random forest: due to the platform "
     "alone, to hyperparameters alone, and to their interaction. An interaction is shown if its "
@@ -24,7 +24,7 @@ _CAPTION = (
 
 
 class JointTuning(CharacterizationSection):
-    """Interactions of both kinds of parameters, beside what joint tuning gains."""
+    """Interactions of both kinds of parameters, beside the gain by joint tuning."""
 
     order = 970
 

@@ -1,4 +1,4 @@
-"""One level or both: what strategies find at equal budget (Rocha's thesis, Figure 5.8)."""
+"""Tuning one level or both: results at equal budget (Rocha's thesis, Figure 5.8)."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -31,7 +31,7 @@ _HEADINGS = {
     "inference_records_per_s": "Inference, records/s",
     "quality": "Quality",
 }
-_BAR = ("train_s", "quality")  # of which joint tuning has to be as good in one
+_BAR = ("train_s", "quality")  # joint tuning has to be as good in one of them
 
 
 class TuningLevels(CharacterizationSection):
@@ -41,12 +41,12 @@ class TuningLevels(CharacterizationSection):
 
     @property
     def applies(self) -> bool:
-        """Whether every strategy has tried something of any workload."""
+        """Whether all strategies were tried on some workload."""
         return super().applies and bool(self._comparisons)
 
     @cached_property
     def _comparisons(self) -> dict[str, list[StrategyComparison]]:
-        """By workload, those metrics that could be compared."""
+        """The comparable metrics, by workload."""
         found = {
             name: [one for metric in METRICS if (one := compare(own, metric)) is not None]
             for name, own in self.by_workload.items()
@@ -79,7 +79,7 @@ class TuningLevels(CharacterizationSection):
         )
 
     def make_figures(self) -> Iterator[Figure]:
-        """Yield what each strategy finds, a row of panels for each workload."""
+        """Yield each strategy's result, a row of panels for each workload."""
         panels = [
             alt.hconcat(*map(_panel, comparisons), title=alt.TitleParams(name))
             for name, comparisons in self._comparisons.items()
@@ -89,14 +89,14 @@ class TuningLevels(CharacterizationSection):
         )
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
-        """Yield on how many workloads joint tuning is as good as the better single level."""
+        """Yield the number of workloads on which joint tuning matches the better single level."""
         reached, shown = self._reached()
         if shown:
             detail = "in training time or quality, at equal budget, of the workloads where it shows"
             yield "Characterization", KeyFigure("Joint tuning", f"{reached} of {shown}", detail)
 
     def metrics(self) -> Mapping[str, Any]:
-        """Return the verdicts, and on how many workloads joint tuning is better or equal."""
+        """Return the verdicts, and the number of workloads with joint tuning better or equal."""
         reached, shown = self._reached()
         verdicts = {
             name: {one.metric: one.verdict for one in comparisons}
@@ -109,7 +109,7 @@ class TuningLevels(CharacterizationSection):
         }
 
     def _reached(self) -> tuple[int, int]:
-        """Return on how many workloads the bar is reached, and on how many anything is shown."""
+        """Return the numbers of workloads that reach the bar, and that show any result."""
         judged = [
             [one for one in comparisons if one.metric in _BAR and one.verdict != NOT_SHOWN]
             for comparisons in self._comparisons.values()

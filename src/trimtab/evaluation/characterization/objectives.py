@@ -25,7 +25,7 @@ _CAPTION = (
 
 
 class Objectives(CharacterizationSection):
-    """What each strategy offers to whoever wants quality, speed and a low price."""
+    """The results of each strategy in quality, time and price."""
 
     order = 960
 
@@ -90,7 +90,7 @@ def configurations_of(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def pareto_front(costs: Any) -> list[bool]:
-    """Return for each row of costs, less being better, whether no other one dominates it."""
+    """Return, for each row of costs to minimise, whether no other one dominates it."""
     return [
         not bool(((costs <= own).all(axis=1) & (costs < own).any(axis=1)).any()) for own in costs
     ]

@@ -1,4 +1,4 @@
-"""What was characterized: every workload with its data, its runs, and what we cost beside Spark."""
+"""The characterized workloads: their data, their runs, and our overhead beside Spark."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -43,13 +43,13 @@ class Overview(CharacterizationSection):
         )
 
     def caveats(self) -> Iterator[tuple[str, str]]:
-        """Yield what failed."""
+        """Yield the failures."""
         for name, own in self.by_workload.items():
             if (failed := int((~own["complete"].astype(bool)).sum())) > 0:
                 yield name, f"{failed} of {len(own)} runs failed, and are passed over."
 
     def metrics(self) -> Mapping[str, Any]:
-        """Return how much was characterized."""
+        """Return the numbers of workloads and runs."""
         return {
             "characterization": {
                 "workloads": int(self.complete["workload"].nunique()),

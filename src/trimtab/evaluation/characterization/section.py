@@ -1,4 +1,4 @@
-"""What the sections about characterized workloads share."""
+"""The base of the sections about characterized workloads."""
 
 from functools import cached_property
 from typing import ClassVar
@@ -11,7 +11,7 @@ from trimtab.evaluation.report.tables import Column
 CHARACTERIZATION = Chapter("characterization", "Learning workloads on Spark", "Characterization")
 WORKLOAD = (Column("name", "Workload"),)
 DETAILS = Column("details", "Remark")
-# The thesis' deep ones, on BigDL there; all others are MLlib's in both.
+# The thesis' deep methods, on BigDL there; all others are MLlib's in both.
 _DEEP = {"CNN", "GRU", "LENET5", "LSTM"}
 
 
@@ -29,13 +29,13 @@ class CharacterizationSection(ReportSection):
 
     @cached_property
     def complete(self) -> pd.DataFrame:
-        """The runs that ended well, with the `library` of their method: MLlib or PyTorch."""
+        """The successful runs, with the `library` of their method: MLlib or PyTorch."""
         complete = self.runs[self.runs["complete"].astype(bool)]
         return complete.assign(library=complete["method"].map(library_of))
 
     @cached_property
     def engines(self) -> str:
-        """What they ran on: Spark's masters."""
+        """The engines of the runs: Spark's masters."""
         return ", ".join(sorted(map(str, self.runs["engine"].dropna().unique())))
 
     @cached_property
@@ -45,5 +45,5 @@ class CharacterizationSection(ReportSection):
 
 
 def library_of(method: str) -> str:
-    """Return the library that a method is of."""
+    """Return the library of a method."""
     return "PyTorch" if str(method).upper() in _DEEP else "MLlib"

@@ -1,14 +1,16 @@
-"""Tuning one level or both, at equal budget: what each finds, and whether both find more.
+"""Tuning one level or both, at equal budget: the result of each, and whether joint tuning wins.
 
 A strategy tries the configurations of one phase: of platform parameters, of hyperparameters, or of
-both together. All are given the same parameters: of the first two those configurations count that
-vary nothing but what was varied together. Each knows the defaults beside. The budget is what the
-strategy with the fewest configurations has; one that has tried all that there are of its parameters
-does not count, as it needs no more. Of the others as many are drawn at random, again and again. In
-each draw the repeats of a configuration are resampled too, and the strategy's find is its
-best median: what is reported is the median of the finds and the interval in which 95 % of them lie.
-The best is chosen by what was measured of it, from which a strategy with more configurations gains
-more: where one has tried all that it has, joint tuning is favoured by chance too.
+both. All strategies have the same parameters: of the first two phases, only configurations count
+that vary jointly varied parameters alone. Each strategy also knows the defaults. The budget is the
+smallest number of configurations of any strategy, not counting strategies that tried all their
+combinations. Repeatedly, as many configurations are drawn at random from each strategy. In each
+draw the repeats of a configuration are resampled too, and the strategy's find is its best median.
+The report has the median of the finds, and the interval that contains 95 % of them.
+
+The choice and the evaluation of the best use the same measurements, which favours strategies with
+more configurations. So joint tuning is favoured where another strategy has tried all of its
+combinations.
 """
 
 import json
@@ -23,9 +25,9 @@ import pandas as pd
 from trimtab.records.characterization.impact import CONFIDENCE, LEAST_REPEATS, NOT_SHOWN
 from trimtab.records.characterization.settings import settings_of, varied_in
 
-# By phase: what the strategy tunes.
+# The strategies, by phase.
 STRATEGIES = {"platform": "platform only", "hyper": "hyper only", "joint": "joint"}
-# Each metric, and whether more of it is better.
+# Each metric, and whether more is better.
 METRICS = {"train_s": False, "inference_records_per_s": True, "quality": True}
 BETTER, EQUAL, WORSE = "better", "equal", "worse"
 _DRAWS = 2000
@@ -42,11 +44,11 @@ class Interval:
 
 @dataclass(frozen=True)
 class StrategyComparison:
-    """What strategies find of a metric with so many configurations each, the `budget`.
+    """The strategies' results in a metric with `budget` configurations each.
 
-    `finds` are by phase. `single` is the phase of one level whose find is the better, and
-    `change_pct` by how many per cent the joint one's find is above that. `verdict` is better, equal
-    where the interval spans zero, worse, or not shown where configurations had too few repeats.
+    `finds` are by phase. `single` is the single-level phase with the better find, and `change_pct`
+    the difference of the joint find from it in per cent. `verdict` is better, equal where the
+    interval spans zero, worse, or not shown where configurations had too few repeats.
     """
 
     metric: str
@@ -63,10 +65,10 @@ class StrategyComparison:
 
 
 def compare(runs: pd.DataFrame, metric: str) -> StrategyComparison | None:
-    """Return how strategies compare on a metric of METRICS, for the runs of one workload.
+    """Compare strategies on a metric of METRICS, for the runs of one workload.
 
     None where a strategy has no configuration, or nothing was measured at the defaults. A
-    configuration all of whose runs failed is tried, and finds nothing.
+    configuration whose runs all failed counts as tried, without a find.
     """
     more_is_better = METRICS[metric]
     defaults = _measured(runs[runs["phase"] == "defaults"], metric)
@@ -96,7 +98,7 @@ def compare(runs: pd.DataFrame, metric: str) -> StrategyComparison | None:
     single = (max if more_is_better else min)(("platform", "hyper"), key=lambda key: middle[key])
     with np.errstate(all="ignore"):
         change = 100 * (found["joint"] - found[single]) / np.abs(found[single])
-        change = np.round(change, 9)  # sums in another order are no change
+        change = np.round(change, 9)  # ignores rounding by another order of sums
     if not np.isfinite(change).all():
         return None
     change_pct = _interval(change)
@@ -114,7 +116,7 @@ def compare(runs: pd.DataFrame, metric: str) -> StrategyComparison | None:
 
 
 def _possible(runs: pd.DataFrame, phase: str) -> int:
-    """Return how many configurations the levels have of the parameters that a phase varies."""
+    """Return the number of possible configurations of a phase's varied parameters."""
     names = {name for varied in runs.loc[runs["phase"] == phase, "varied"]
              for name in varied_in(varied)}  # fmt: skip
     settings = settings_of(runs)
@@ -134,7 +136,7 @@ def _measured(runs: pd.DataFrame, metric: str) -> list[float]:
 
 
 def _medians(values: Sequence[float], generator: Any) -> Any:
-    """Return the medians of resampled repeats, one a draw; of nothing, NaN."""
+    """Return the medians of resampled repeats, one per draw; NaN without values."""
     if not values:
         return np.full(_DRAWS, np.nan)
     chosen = generator.integers(0, len(values), (_DRAWS, len(values)))
@@ -148,7 +150,7 @@ def _best(
     more_is_better: bool,
     generator: Any,
 ) -> Any:
-    """Return the best median of each draw, among so many configurations and the defaults."""
+    """Return the best median of each draw, among `budget` configurations and the defaults."""
     medians = np.stack([_medians(values, generator) for values in configurations], axis=1)
     order = generator.random(medians.shape).argsort(axis=1)
     drawn = np.take_along_axis(medians, order[:, :budget], axis=1)

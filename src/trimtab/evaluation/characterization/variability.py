@@ -1,4 +1,4 @@
-"""Whether the data or the method makes the difference (Rocha's thesis, Figures 5.4 and 5.5)."""
+"""Variability within methods and within data sets (Rocha's thesis, Figures 5.4 and 5.5)."""
 
 from collections.abc import Iterator, Mapping
 from math import log10
@@ -21,7 +21,7 @@ _WITHIN = {"method": "same method", "data": "same data"}
 
 
 class Variability(CharacterizationSection):
-    """How far workloads of one method lie apart, and those of one data set."""
+    """The spread of workloads with a common method, and with a common data set."""
 
     order = 930
 

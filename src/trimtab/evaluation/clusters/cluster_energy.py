@@ -1,4 +1,4 @@
-"""What each policy cost the whole cluster: energy, run time and waste."""
+"""The costs of each policy for the whole cluster: energy, run time and waste."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -103,7 +103,7 @@ def _row(cell: Cell, baseline: Cell | None) -> Row:
 
 
 def _cost(cell: Cell) -> dict[str, float | None]:
-    """Return what is compared with the baseline."""
+    """Return the figures to compare with the baseline."""
     return {
         "total_energy_j": cell.total_energy_j,
         "processing_energy_j": cell.processing_energy_j,
@@ -112,7 +112,7 @@ def _cost(cell: Cell) -> dict[str, float | None]:
 
 
 def waste_share(cell: Cell) -> float | None:
-    """Return the share, 0 to 1, of the jobs' machine time that was thrown away.
+    """Return the wasted share, 0 to 1, of the jobs' machine time.
 
     Rocha's thesis, section 4.4.2, "Resource Waste". Reads the jobs in batches; None without any.
     """
@@ -126,7 +126,7 @@ def waste_share(cell: Cell) -> float | None:
 
 
 def _published_energy() -> str:
-    """Return what is printed of HEATS, with its number where it has one."""
+    """Return the published results of HEATS in words, with energy differences where given."""
     said = []
     for row in published("cluster_energy"):
         if row.bears_on == "node_types":
@@ -138,7 +138,7 @@ def _published_energy() -> str:
 
 
 def _most(setting: CellGroup, settings: Iterable[CellGroup]) -> tuple[float, float]:
-    """Return the most kJ and seconds of the cells on a cluster: panels of it are compared."""
+    """Return the maxima of kJ and seconds of the cells on a cluster, for comparable panels."""
     cells = [cell for each in settings if each.cluster == setting.cluster for cell in each.cells]
     energies_j = [sum(getattr(cell.summary.all, key) or 0.0 for key in _KINDS) for cell in cells]
     return max(energies_j) / 1e3, max(cell.summary.all.makespan_s for cell in cells)

@@ -1,7 +1,6 @@
-"""A Gantt chart of any simulated run: which job was on which node, when, and how it ended.
+"""A Gantt chart of any simulated run: jobs on nodes over time, and their ends.
 
-The allocations of jobs on nodes are read from a file that may be long, and given lanes to be drawn
-in.
+Allocations of jobs are read from a file, which may be long, and get lanes in the drawing.
 """
 
 import re
@@ -28,9 +27,7 @@ _CORE_PX, _NODE_PX, _GAP_PX = 9, (16, 120), 4
 
 @dataclass(frozen=True)
 class Window:
-    """The first allocations of a cell (ALLOCATIONS), cut at `until_s`, and how many there are in
-    its file.
-    """
+    """The first allocations of a cell (ALLOCATIONS), cut at `until_s`, and their total number."""
 
     allocations: pd.DataFrame
     until_s: float
@@ -38,11 +35,10 @@ class Window:
 
 
 def first_allocations(cell: Cell, limit: int) -> Window | None:
-    """Return the first `limit` allocations by their start; None where there are none.
+    """Return the first `limit` allocations by start; None without any.
 
-    The window ends where the first allocation begins that is not in it, so that it shows all that
-    ran; an allocation that goes on has the end "goes on". Where all began at once, each is there
-    to its end.
+    The window ends at the start of the next allocation, so it shows all that ran in it. An
+    allocation that continues has the end "goes on". If all began at once, each is shown to its end.
     """
     starts = pq.read_table(cell.allocations, columns=["start_s"]).to_pandas()["start_s"]
     if starts.empty:
@@ -57,7 +53,7 @@ def first_allocations(cell: Cell, limit: int) -> Window | None:
         frame = frame[frame["start_s"] < until_s].copy()
         frame.loc[frame["end_s"] > until_s, "end"] = "goes on"
         frame["end_s"] = frame["end_s"].clip(upper=until_s)
-    # An allocation that never became ready was set-up from its start to its end.
+    # An allocation that never became ready was in set-up from start to end.
     frame["ready_s"] = frame["ready_s"].fillna(frame["end_s"])
     frame["ready_s"] = frame["ready_s"].clip(frame["start_s"], frame["end_s"])
     return Window(frame.reset_index(drop=True), until_s, len(starts))
@@ -66,11 +62,11 @@ def first_allocations(cell: Cell, limit: int) -> Window | None:
 def lanes(allocations: pd.DataFrame) -> pd.Series:
     """Return the lowest free lane of each allocation of one node, in thousandths of a core.
 
-    Stays that overlap in time never overlap in lanes; a job that goes on at another frequency
-    keeps its lane. `allocations` is in the order of their starts. An allocation of no core takes
-    one.
+    Allocations that overlap in time never overlap in lanes; a job that continues at another
+    frequency keeps its lane. `allocations` is in the order of starts. An allocation without cores
+    is drawn with one.
     """
-    taken: list[tuple[float, int, int]] = []  # end, lowest and highest lane
+    taken: list[tuple[float, int, int]] = []  # end, lowest and highest lane of each
     before: dict[int, int] = {}
     found = []
     for allocation in allocations.to_dict("records"):
@@ -89,12 +85,12 @@ def lanes(allocations: pd.DataFrame) -> pd.Series:
 
 
 def lane_height(allocation: Any) -> int:
-    """Return how many thousandths of a core an allocation is drawn with."""
+    """Return the height of an allocation in thousandths of a core."""
     return int(allocation["cpu_milli"]) or 1000
 
 
 class Gantt(ScheduleSection):
-    """A Gantt chart of the first allocations of each cell that has any."""
+    """A Gantt chart of the first allocations of each cell."""
 
     order = 840
 
@@ -106,7 +102,7 @@ class Gantt(ScheduleSection):
                     yield self.of_main_classes(_gantt(setting, cell, window))
 
     def page(self) -> Iterator[Block]:
-        """Yield the charts folded but for the first."""
+        """Yield the charts, all but the first folded."""
         if self.figures:
             yield Prose(Markup("<h3>Gantt charts</h3>"))
         for number, figure in enumerate(self.figures):
@@ -114,7 +110,7 @@ class Gantt(ScheduleSection):
 
 
 def gantt_name(cell: Cell) -> str:
-    """Return the stem of a cell's chart, of letters that any file system takes."""
+    """Return the file name's stem of a cell's chart, valid in any file system."""
     return re.sub(r"[^\w.-]", "_", "_".join(("gantt", *cell.setting, cell.summary.policy)))
 
 
@@ -184,10 +180,9 @@ def _caption(cell: Cell, window: Window) -> str:
 
 
 def layout(cell: Cell, window: Window) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the bars, one for the set-up and one for the run of each allocation, and the nodes'
-    bands.
+    """Return the bars and the nodes' bands: each allocation has bars for set-up and run.
 
-    Heights are in pixels from the top; a node is as high as the most lanes that it needed.
+    Heights are in pixels from the top; a node's height fits its highest lane.
     """
     hardware = dict(zip(cell.nodes["node"], cell.nodes["hardware"], strict=True))
     classes = _classes(cell, window.allocations)
@@ -224,7 +219,7 @@ def layout(cell: Cell, window: Window) -> tuple[list[dict[str, Any]], list[dict[
 
 
 def _classes(cell: Cell, allocations: pd.DataFrame) -> dict[int, str]:
-    """Return the class of each job of `allocations` that finished; OTHERS where it is not shown."""
+    """Return the class of each finished job of `allocations`; OTHERS for hidden classes."""
     jobs = [int(job) for job in allocations["job"].unique()]
     columns = ["job", "job_class"]
     found = pq.read_table(cell.jobs, columns=columns, filters=[("job", "in", jobs)]).to_pandas()

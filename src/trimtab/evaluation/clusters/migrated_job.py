@@ -1,4 +1,4 @@
-"""What moving a job to another node did to its time and energy."""
+"""The effect of a job's migration on its time and energy."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,14 +13,12 @@ from trimtab.evaluation.report.figures import AFTER, HIGHLIGHT, INK, Figure, dat
 from trimtab.evaluation.report.published import stated
 from trimtab.evaluation.schedules.section import ScheduleSection, figure_of, format_sources
 
-_LOOKED_AT = 100  # the first jobs that moved; one of them finished, unless the trace was cut
+_LOOKED_AT = 100  # the first moved jobs; one of them finished, unless the trace was cut
 
 
 @dataclass(frozen=True)
 class Moved:
-    """One job that migrated, and the cells that have its allocations: the baseline's may come
-    along.
-    """
+    """A job that migrated, and the cells with its allocations, perhaps also the baseline's."""
 
     setting: CellGroup
     job: int
@@ -28,12 +26,12 @@ class Moved:
 
 
 class MigratedJob(ScheduleSection):
-    """The first job that a policy moved, where any did."""
+    """The first job that a policy moved, if any."""
 
     order = 830
 
     def make_figures(self) -> Iterator[Figure]:
-        """The job's time line, a panel for each setting in which a job migrated."""
+        """The job's time line, a panel for each setting with a migration."""
         jobs = [moved for setting in self.charted.settings if (moved := first_moved(setting))]
         sources = format_sources(cell.summary.energy_source for job in jobs for cell in job.cells)
         wall_s, energy_j, less_pct, ratio = (
@@ -70,7 +68,7 @@ def first_moved(setting: CellGroup) -> Moved | None:
 
 
 def timeline(cell: Cell, job: int) -> list[dict[str, Any]]:
-    """Return the job's bars in seconds since its arrival; the last says its time and energy."""
+    """Return the job's bars in seconds since its arrival; the last has its time and energy."""
     facts = _finished(cell, [job])
     if facts.empty:
         return []

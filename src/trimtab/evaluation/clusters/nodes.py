@@ -1,4 +1,4 @@
-"""What the nodes of a cluster can do, as probing tasks found it, and how busy they were."""
+"""The performance of a cluster's nodes, by probing tasks, and their load."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ _PARTS = {"cpu": "CPU", "memory": "memory"}
 
 
 class ClusterLoad(ScheduleSection):
-    """Cores and memory in use, where the load was sampled."""
+    """Cores and memory in use, if the load was sampled."""
 
     order = 810
 
@@ -44,7 +44,7 @@ class ClusterLoad(ScheduleSection):
 
 
 def load_values(cell: Cell) -> list[dict[str, Any]]:
-    """Return time_s, part and p0 to p100 of at most _SAMPLES samples, evenly chosen."""
+    """Return time_s, part and p0 to p100 of at most _SAMPLES evenly chosen samples."""
     step = -(-len(cell.load) // _SAMPLES)
     samples = cell.load.iloc[::step]
     values: list[dict[str, Any]] = []
@@ -82,7 +82,7 @@ def _load_panel(setting: CellGroup, cells: list[Cell]) -> Any:
 
 
 class Probing(ScheduleSection):
-    """Run time and energy of the probing tasks, where nodes were probed."""
+    """Run time and energy of the probing tasks, if nodes were probed."""
 
     order = 820
 
@@ -93,9 +93,9 @@ class Probing(ScheduleSection):
 
 
 def most_work(probes: Mapping[str, Sequence[Probe]]) -> list[tuple[str, Probe]]:
-    """Return, for each task, the probes with the most work, which every type of node did.
+    """Return, for each task, the probes with the most work common to all types of nodes.
 
-    `probes` are by type of node, and each of those returned comes with its type.
+    `probes` are by type of node; each returned probe comes with its type.
     """
     pairs = [(node_type, probe) for node_type, of_type in probes.items() for probe in of_type]
     by_type: dict[str, dict[str, set[float]]] = {}

@@ -1,1 +1,1 @@
-"""The files of environments: what stayed, what went, and what they are."""
+"""The files of environments: kept and removed ones, and their kinds."""

@@ -1,4 +1,4 @@
-"""Where the bytes of the environments are and went: by kind, by package, and why some stay."""
+"""The bytes of environments, kept and removed: by kind, by package, and reasons to keep."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ from trimtab.evaluation.report.figures import (
 from trimtab.evaluation.report.section import FILES, TargetSection
 from trimtab.evaluation.report.tables import HARDWARE_COLUMN, MB, Column, Row, Table, target_row
 
-SHOWN = 100  # packages and files of each target, on the page
+SHOWN = 100  # packages and files of each target on the page
 _COLUMNS = (
     Column("files", "Files", 0),
     Column("files_left", "left", 0),
@@ -37,18 +37,18 @@ _OF_NONE = "of no package"
 
 
 class FilesByGroup(TargetSection):
-    """The files of every environment of which unused ones went."""
+    """The files of every environment with removed files."""
 
     order = 50
     chapter = FILES
 
     @property
     def applies(self) -> bool:
-        """Whether files of any environment went."""
+        """Whether any environment has removed files."""
         return any(not target.files.empty for target in self.measurements.targets)
 
     def make_tables(self) -> Iterator[Table]:
-        """All files, then by kind, by package, by why they stay, and the large ones that went."""
+        """All files, then by kind, by package, by reason to keep, and large removed ones."""
         yield self._grouped(
             "files_total",
             "All files",
@@ -76,7 +76,7 @@ class FilesByGroup(TargetSection):
         yield self._large()
 
     def make_figures(self) -> Iterator[Figure]:
-        """Bars of each kind's bytes: left, gone with files, gone from within libraries."""
+        """Bars of each kind's bytes: kept, removed with files, removed within libraries."""
         kinds = self.tables[1]
         values = [
             {
@@ -110,7 +110,7 @@ class FilesByGroup(TargetSection):
         )
 
     def page(self) -> Iterator[Block]:
-        """Yield all at once, then the figure, then what is longer, folded."""
+        """Yield the totals, then the figure, then longer tables, folded."""
         total, kinds, packages, reasons, large = self.tables
         yield total
         yield from self.figures
@@ -125,7 +125,7 @@ class FilesByGroup(TargetSection):
                 yield Fold(summary, Untitled(replace(table, rows=rows[:SHOWN])))
 
     def metrics(self) -> Mapping[str, Any]:
-        """Return the numbers of each target's files as a whole."""
+        """Return the totals of each target's files."""
         return {
             "targets": {
                 name: {f"all_files_{key}": value for key, value in numbers.items()}

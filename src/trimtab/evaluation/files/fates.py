@@ -1,4 +1,4 @@
-"""Each file of an environment before and after: it stayed, lost bytes, or went."""
+"""Each file of an environment before and after: kept, shrunk, or removed."""
 
 import pandas as pd
 
@@ -7,16 +7,16 @@ from trimtab.evaluation.report.tables import MB, Value, reduction_pct
 from trimtab.records.values import escaped
 
 LOADED, NOT_LOADED = "shared libraries, loaded", "shared libraries, never loaded"
-LARGE_BYTES = 10_000_000  # of what the thesis lists one by one (4.2.3.1)
+LARGE_BYTES = 10_000_000  # least size of files that the thesis lists one by one (4.2.3.1)
 
 
 def fates(target: DebloatedTarget) -> pd.DataFrame:
     """Return a row for each file of the target's environment, none where all files stay.
 
-    Beside the columns `path`, `package`, `kind`, `kept` and `reason` of FILES it has the file's
-    length as `before_bytes`, of that `went_bytes` with the file and `inside_bytes` from a library
-    that stayed, and `after_bytes`, which is the rest. The kind of a library says whether any run
-    loaded it. A file of several names counts by one.
+    The columns are `path`, `package`, `kind`, `kept` and `reason` of FILES, and the file's length
+    as `before_bytes`. Of these, `went_bytes` were removed with the file, `inside_bytes` within a
+    kept library, and `after_bytes` are left. The kind of a library says whether any run loaded it.
+    A file with several names counts once.
     """
     files = target.files
     files = files[files["counts"]].set_index("path")
@@ -41,7 +41,7 @@ def fates(target: DebloatedTarget) -> pd.DataFrame:
 
 
 def totals(rows: pd.DataFrame) -> dict[str, Value]:
-    """Return the columns that tables of files share, over `rows` of `fates`."""
+    """Return the common columns of tables of files, over `rows` of `fates`."""
     before, after = int(rows["before_bytes"].sum()), int(rows["after_bytes"].sum())
     return {
         "files": len(rows),

@@ -1,1 +1,1 @@
-"""How code bases grew."""
+"""The growth of code bases."""

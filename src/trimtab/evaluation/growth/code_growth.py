@@ -1,4 +1,4 @@
-"""How code bases grew, and how much of it is old (the first seed, RQ1)."""
+"""The growth of code bases, and their share of old code (the first seed, RQ1)."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ _PANEL = 320
 
 
 class CodeGrowth(ReportSection):
-    """Lines of each code base by the year in which they came."""
+    """Lines of each code base by the year of their addition."""
 
     stage = "growth"
     order = 900
@@ -78,7 +78,7 @@ def _row(frame: pd.DataFrame) -> Row:
 
 
 def _panel(frame: pd.DataFrame) -> Any:
-    """Return the stacked lines of one code base; a year that has not come yet has none."""
+    """Return the stacked lines of one code base; future years have none."""
     table = frame.pivot_table("lines", "at_s", "year", fill_value=0)
     values = [
         {"at": at_s * 1000, "year": str(year), "thousand_lines": int(lines) / _MANY}

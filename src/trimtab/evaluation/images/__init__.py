@@ -1,1 +1,1 @@
-"""Container images and what was made of them, beside the first seed's figures."""
+"""Container images before and after, beside the first seed's figures."""

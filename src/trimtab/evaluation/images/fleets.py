@@ -1,4 +1,4 @@
-"""What fleets of images that share a layer pull and store, before and after."""
+"""Bytes that fleets of images with a common layer pull and store, before and after."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,14 +12,14 @@ _STATES = {"before": "Original", "alone": "Slim, each alone", "sharing": "Slim, 
 
 
 class Fleets(ReportSection):
-    """The bytes of the layers of each fleet, a layer of several images once."""
+    """The bytes of the layers of each fleet, each shared layer once."""
 
     stage = "fleet"
     order = 62
     chapter = IMAGES
 
     def make_tables(self) -> Iterator[Table]:
-        """A row for each image of a fleet, and one for all of them on one host."""
+        """A row for each image of a fleet, and one for all on one host."""
         yield Table(
             "fleets",
             "Images that share layers",
@@ -39,7 +39,7 @@ class Fleets(ReportSection):
         )
 
     def metrics(self) -> Mapping[str, Any]:
-        """Return the numbers of each whole fleet."""
+        """Return the totals of each fleet."""
         return {"fleets": self.tables[0].by_row("name", "image")}
 
 

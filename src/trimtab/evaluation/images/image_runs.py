@@ -1,5 +1,7 @@
-"""Runs of images before and after: how long they took (tables 4.1, 4.2 and A.1 to A.3, figures 4.5
-and A.1 to A.4 of the first seed), and with what power (4.6 and A.5 to A.8).
+"""Runs of images before and after: times and power.
+
+In the first seed, times are in tables 4.1, 4.2 and A.1 to A.3 and figures 4.5 and A.1 to A.4. Power
+is in figures 4.6 and A.5 to A.8.
 """
 
 from collections.abc import Iterator
@@ -105,7 +107,7 @@ class ImageRuns(ImageSection):
             )
 
     def _runs(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield each workload with its runs that ended well."""
+        """Yield each workload with its successful runs."""
         for target in images_of(self.measurements):
             for workload in target.workloads:
                 of_it = target.runs["workload"] == workload
@@ -162,7 +164,7 @@ def _megabytes(values: "pd.Series[float]") -> float | None:
 
 
 def _numbers(values: "pd.Series[float]") -> "pd.Series[float]":
-    return values.astype("float64")  # else all of them null are objects
+    return values.astype("float64")  # a column of only nulls would be objects
 
 
 def _mean(values: "pd.Series[float]") -> float | None:
@@ -172,7 +174,7 @@ def _mean(values: "pd.Series[float]") -> float | None:
 def _boxes(
     runs: dict[str, pd.DataFrame], quantities: dict[str, "pd.Series[float]"], title: str
 ) -> dict[str, Any]:
-    """Return two boxes of a quantity for each workload; `quantities` are those of its runs."""
+    """Return two boxes per workload; `quantities` has the runs' values, by workload."""
     values = [
         {"workload": name, "image": _SIDES[condition], "value": value}
         for name, frame in runs.items()

@@ -1,4 +1,4 @@
-"""Sizes of images before and after (figure 4.4 of the first seed), and which large files went."""
+"""Sizes of images before and after (figure 4.4 of the first seed), and large removed files."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -35,12 +35,12 @@ _BEFORE, _AFTER = "original", "slim"
 
 
 class ImageSizes(ImageSection):
-    """The bytes of each image's files, each file once, and the large ones that went."""
+    """The bytes of each image's files, each file once, and large removed files."""
 
     order = 60
 
     def make_tables(self) -> Iterator[Table]:
-        """A row for each image: its size, and of what went the files above 10 MB."""
+        """A row for each image: its size, and removed files above 10 MB."""
         images = list(images_of(self.measurements))
         yield compared(
             "image_sizes",
@@ -119,7 +119,7 @@ def _large(target: DebloatedTarget) -> Row:
 
 
 def _bars(rows: tuple[Row, ...]) -> dict[str, Any]:
-    """Return two bars for each image; published ones stand below ours."""
+    """Return two bars for each image, published ones below ours."""
     values = [
         {"image": row["name"], "size": which, "mb": row[key]}
         for row in rows

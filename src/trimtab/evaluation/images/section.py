@@ -1,4 +1,4 @@
-"""What sections about container images have in common."""
+"""The base of the sections about container images."""
 
 from collections.abc import Iterator
 

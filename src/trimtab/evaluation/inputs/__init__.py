@@ -1,1 +1,1 @@
-"""What the earlier stages left, read and checked."""
+"""Reads and checks the files of earlier stages."""

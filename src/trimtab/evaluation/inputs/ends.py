@@ -1,4 +1,4 @@
-"""Verdicts of old: where a program failed without anybody having asked for it, none passes."""
+"""Verdicts of older versions: none passes where a program failed unexpectedly."""
 
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,17 +12,17 @@ from trimtab.records.tables import RUNS
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict
 
-_MOST_BYTES = 1 << 24  # of a stage.json
+_MOST_BYTES = 1 << 24  # most bytes of a stage.json
 
 
 V = TypeVar("V", Verdict, Verdict | None)
 
 
 def judged(folder: Path, verdict: V) -> V | Verdict:
-    """Return the verdict on the results in `folder`, failed where an end was not asked for.
+    """Return the verdict on the results in `folder`, failed where a run ended unexpectedly.
 
-    Where `usage.json` is there it is a workspace, whose notes tell it. In results of an experiment
-    a workload without `ends_with` has to end with 0, or as a server with its stop signal.
+    A folder with `usage.json` is a workspace, whose notes have the ends. In results of an
+    experiment, a workload without `ends_with` has to end with 0, or a server with its stop signal.
     """
     found = _unasked_end(folder)
     if found is None or (verdict is not None and not verdict.passed):
@@ -40,7 +40,7 @@ def judged(folder: Path, verdict: V) -> V | Verdict:
 
 
 def _unasked_end(folder: Path) -> tuple[str, str] | None:
-    """Return the workload and how its runs ended, or None where all ended well."""
+    """Return the workload and how its runs failed, or None where all ended as expected."""
     if (folder / "usage.json").is_file():
         usage = Usage.read(folder / "usage.json")
         end = usage.unasked_end.rpartition(": ")[0]

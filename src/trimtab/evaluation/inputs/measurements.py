@@ -1,4 +1,4 @@
-"""What an experiment is evaluated from, as it was read and checked."""
+"""The input of an experiment's evaluation, read and checked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from trimtab.records.verdict import Verdict
 
 @dataclass(frozen=True)
 class WorkloadFacts:
-    """What the configuration says of a workload; "" where it does not say."""
+    """A workload's configuration for the report; "" where unset."""
 
     data_set: str = ""
     model: str = ""
@@ -29,7 +29,7 @@ class WorkloadFacts:
 
     @property
     def loading(self) -> str:
-        """How the CUDA driver is told to load GPU code: "eager", "lazy", or "" for its default."""
+        """The CUDA driver's loading of GPU code: "eager", "lazy", or "" for its default."""
         mode = self.environment.get("CUDA_MODULE_LOADING", "")
         return {"EAGER": "eager", "LAZY": "lazy"}.get(mode, "")
 
@@ -52,19 +52,19 @@ class EvaluationInputs:
     workloads: Mapping[str, WorkloadFacts] = field(default_factory=dict)
 
     def facts(self, workload: str) -> WorkloadFacts:
-        """Return what is known of a workload."""
+        """Return the facts of a workload."""
         return self.workloads.get(workload, WorkloadFacts())
 
 
 @dataclass(frozen=True)
 class DebloatedTarget:
-    """One target on one hardware: what was removed from its libraries, and the runs after it.
+    """One target on one hardware: the reductions of its libraries, and its runs.
 
-    `libraries` has the columns of LIBRARIES, and no rows where no library was loaded; `runs` those
-    of RUNS (conditions original and debloated). `used` is the code that its workloads used, by
-    library. `label` is the target's name, with the hardware where the experiment has several.
-    `built` is its slim environment, if it has one, and `compressed` what that weighs so, if it was
-    weighed. `files` has the columns of FILES, and no rows where all files stay.
+    `libraries` has the columns of LIBRARIES, and no rows where no library was loaded. `runs` has
+    the columns of RUNS (conditions original and debloated). `used` is the code that its workloads
+    used, by library. `label` is the target's name, with the hardware where the experiment has
+    several. `built` is its slim environment, if it has one, and `compressed` its compressed size,
+    if measured. `files` has the columns of FILES, and no rows where all files stay.
     """
 
     label: str
@@ -79,17 +79,17 @@ class DebloatedTarget:
 
     @property
     def hardware(self) -> str:
-        """The machine that it was made for."""
+        """Its machine."""
         return self.manifest.hardware
 
     @property
     def workloads(self) -> list[str]:
-        """The workloads that it keeps the code of."""
+        """Its workloads, whose code it keeps."""
         return self.manifest.workloads
 
     @property
     def gpus(self) -> list[str]:
-        """The GPUs that it was made for, e.g. "NVIDIA H200 (sm_90)"."""
+        """Its GPUs, e.g. "NVIDIA H200 (sm_90)"."""
         return [f"{gpu.name or 'GPU'} (sm_{gpu.architecture})" for gpu in self.manifest.gpus]
 
     @property
@@ -99,13 +99,13 @@ class DebloatedTarget:
 
     @property
     def has_gpu_code(self) -> bool:
-        """Whether any of its libraries holds GPU code."""
+        """Whether any of its libraries has GPU code."""
         return bool(self.libraries["gpu_bytes_before"].sum() > 0)
 
 
 @dataclass(frozen=True)
 class WorkloadProfile:
-    """One workload on one hardware: what it used, its runs (RUNS) and its epochs (EPOCHS)."""
+    """One workload on one hardware: its usage, its runs (RUNS) and its epochs (EPOCHS)."""
 
     label: str
     workload: str
@@ -149,7 +149,7 @@ class Measurements:
 
     @property
     def have_gpu_code(self) -> bool:
-        """Whether any target holds GPU code."""
+        """Whether any target has GPU code."""
         return any(target.has_gpu_code for target in self.targets)
 
     def usages(self, target: DebloatedTarget) -> dict[str, Usage]:

@@ -15,8 +15,8 @@ from trimtab.evaluation.inputs.measurements import EvaluationInputs, Measurement
 def load(inputs: EvaluationInputs) -> Measurements:
     """Read the files of `inputs` and check that they belong together.
 
-    Raises UserError when a file is missing, a trace is incomplete or a target was debloated for
-    a workload whose profile is not given, and TrimtabError when a file contradicts itself.
+    Raises UserError for a missing file, an incomplete trace, or a missing profile of a target's
+    workload, and TrimtabError when a file contradicts itself.
     """
     if not any(files for stage, files in inputs.files.items() if stage != "profile"):
         raise UserError(

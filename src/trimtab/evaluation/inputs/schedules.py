@@ -1,4 +1,4 @@
-"""What became of the jobs of a trace under a policy, as the schedule stage wrote it."""
+"""The results of a trace's jobs under a policy, from the schedule stage."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,11 +16,11 @@ from trimtab.records.trace_facts import TraceFacts
 
 @dataclass(frozen=True)
 class Cell:
-    """One policy on one trace and cluster: simulated and, where they are, by formula and for real.
+    """One policy on one trace and cluster: simulated and, if available, by formula and for real.
 
-    `label` is the policy's, and its file's too where several have that label. `jobs` (SCHEDULED)
-    and `allocations` (ALLOCATIONS) may be longer than memory and are files; `real_jobs`
-    (SCHEDULED) are those of the real run. `nodes` has the columns of NODES, `load` those of LOAD.
+    `label` is the policy's, with its file's name where several share it. `jobs` (SCHEDULED) and
+    `allocations` (ALLOCATIONS) may exceed memory and are files; `real_jobs` (SCHEDULED) are from
+    the real run. `nodes` has the columns of NODES, `load` the columns of LOAD.
     """
 
     label: str
@@ -45,7 +45,7 @@ class Cell:
         return {name: classes[name] for name in sorted(classes, key=lambda n: -classes[n].priority)}
 
     def with_classes(self, names: Container[str]) -> "Cell":
-        """Return the cell with some of its classes."""
+        """Return the cell with only these classes."""
         classes = {name: of for name, of in self.summary.classes.items() if name in names}
         return replace(self, summary=self.summary.model_copy(update={"classes": classes}))
 
@@ -57,9 +57,9 @@ class Cell:
 
     @property
     def processing_energy_j(self) -> float | None:
-        """Active energy, and of the idle energy the share of the time in use; None where unknown.
+        """Active energy, and idle energy for the share of time in use; None where unknown.
 
-        Of a cluster that is switched on for its jobs alone.
+        This is for a cluster that is switched on only for its jobs.
         """
         idle, active = self.summary.all.idle_energy_j, self.summary.all.active_energy_j
         return (
@@ -69,7 +69,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class CellGroup:
-    """One trace on one cluster: the cells that may be compared, the baseline first."""
+    """One trace on one cluster: the comparable cells, the baseline first."""
 
     label: str
     cluster: str
@@ -78,7 +78,7 @@ class CellGroup:
 
     @property
     def baseline(self) -> Cell | None:
-        """The cell that the others are compared with; None where the experiment names none."""
+        """The cell to compare the others with; None where the experiment names none."""
         return self.cells[0] if self.cells[0].summary.baseline else None
 
     @property
@@ -90,7 +90,7 @@ class CellGroup:
 
 @dataclass(frozen=True)
 class ClassOutcome:
-    """One class of one cell, simulated or run for real, with the baseline's where there is one.
+    """One class of one cell, simulated or run for real, with the baseline's if any.
 
     `energy_source` is "measured", "modelled" or "".
     """
@@ -104,13 +104,13 @@ class ClassOutcome:
     baseline: ClassFigures | None
 
     def difference_pct(self, key: str) -> float | None:
-        """Return by how many per cent `key` is above the baseline's; below is negative."""
+        """Return the difference of `key` from the baseline's in per cent; negative if below."""
         return relative_pct(getattr(self.baseline, key, None), getattr(self.numbers, key))
 
 
 @dataclass(frozen=True)
 class Schedules:
-    """All cells of an experiment, and what was found about their traces and nodes."""
+    """All cells of an experiment, and facts about their traces and nodes."""
 
     cells: tuple[Cell, ...] = ()
     deflators: tuple[DeflatorSearch, ...] = ()
@@ -136,7 +136,7 @@ class Schedules:
 
 
 def outcomes(setting: CellGroup) -> Iterator[ClassOutcome]:
-    """Yield the classes of every cell, simulated and, where it was run, for real."""
+    """Yield the classes of every cell, simulated and, if it was run, for real."""
     for cell in setting.cells:
         compared = setting.baseline if cell is not setting.baseline else None
         simulated = compared.classes if compared else {}
@@ -151,5 +151,5 @@ def outcomes(setting: CellGroup) -> Iterator[ClassOutcome]:
 
 
 def relative_pct(before: float | None, after: float | None) -> float | None:
-    """Return by how many per cent `after` is above `before`; None where that says nothing."""
+    """Return the difference of `after` from `before` in per cent; None where meaningless."""
     return None if not before or after is None else 100.0 * (after - before) / before

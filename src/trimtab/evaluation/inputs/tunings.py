@@ -1,4 +1,4 @@
-"""What the searches of a tuner came to, as the tune stage wrote it."""
+"""The results of a tuner's searches, from the tune stage."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -15,56 +15,56 @@ _OF_EPOCH = ("epoch", "wall_s", "energy_j", "accuracy", "settings", "rates")
 
 @dataclass(frozen=True)
 class SeedSearch:
-    """One search: its `trials` have the columns of TRIALS, in the order in which they ended."""
+    """One search: its `trials` have the columns of TRIALS, in the order of their ends."""
 
     seed: int
     trials: pd.DataFrame
 
     @property
     def tuning_s(self) -> float:
-        """How long it took."""
+        """Its duration."""
         return float(self.trials["ended_s"].max())
 
     @cached_property
     def work_epochs(self) -> float:
-        """Its training in epochs over all data: all that was trained, what began again, too."""
+        """Its training in epochs over all data, restarted training included."""
         return float(self.trials["work_epochs"].sum())
 
     @cached_property
     def training_j(self) -> float:
-        """The energy of all its trials' processes; NaN where that of any is unknown."""
+        """The energy of all its trials' processes; NaN where any is unknown."""
         return float(self.trials["energy_j"].astype(float).sum(skipna=False))
 
     @property
     def tunes_inference(self) -> bool:
-        """Whether the model's use was tuned beside its training."""
+        """Whether inference was tuned as well."""
         return bool(self.trials["inference_tuning_s"].notna().any())
 
     @property
     def inference_tuning_s(self) -> float:
-        """How long inference was measured, beside the training."""
+        """The time of measuring inference, beside the training."""
         return float(self.trials["inference_tuning_s"].sum())
 
     @property
     def inference_tuning_j(self) -> float:
-        """The energy of that."""
+        """The energy of measuring inference."""
         return float(self.trials["inference_tuning_j"].sum())
 
     @property
     def energy_j(self) -> float:
-        """The energy of all that was trained and measured."""
+        """The energy of all training and measuring."""
         return self.training_j + self.inference_tuning_j
 
     @property
     def failed(self) -> int:
-        """How many rows have no score."""
+        """The number of rows without a score."""
         return int(self.trials["score"].isna().sum())
 
     @cached_property
     def best(self) -> "pd.Series[Any] | None":
         """The row with the best score on the largest budget; None where all failed.
 
-        Of two folds that of the second, which the objective has judged.
+        With two folds, it is of the second, which the objective judged.
         """
         judged: pd.DataFrame = self.trials[self.trials["fold"] == self.trials["fold"].max()]
         good = judged.dropna(subset=["score"])
@@ -75,7 +75,7 @@ class SeedSearch:
         return order.iloc[0]
 
     def best_over_time(self) -> list[tuple[float, float]]:
-        """Return when the highest accuracy so far rose, and to what, in order."""
+        """Return the times and values at which the highest accuracy rose, in order."""
         steps: list[tuple[float, float]] = []
         for at_s, accuracy in sorted(
             zip(self.trials["ended_s"], self.trials["accuracy"], strict=True)
@@ -89,9 +89,9 @@ class SeedSearch:
 class TunedCell:
     """One tuner on one workload, machine and objective; `label` is the tuner's.
 
-    It began with the ground truth of the tuner `after`, where that is not "". `inference` has the
-    columns of INFERENCE, and no rows where the model's use was not tuned; so has `alone`, which was
-    measured with no training beside it.
+    It began with the ground truth of the tuner `after`, unless that is "". `inference` has the
+    columns of INFERENCE, and no rows where inference was not tuned. So has `alone`, measured
+    without concurrent training.
     """
 
     tuner: str
@@ -106,9 +106,9 @@ class TunedCell:
 
     @cached_property
     def epochs(self) -> pd.DataFrame:
-        """The epochs of all trials: what `by_epoch` says, beside the row that it is of.
+        """The epochs of all trials, from `by_epoch`, with the columns of their rows.
 
-        Its `settings` and `rates` are dictionaries; `row` is the position in `trials`.
+        `settings` and `rates` are dictionaries; `row` is the position in `trials`.
         """
         keys = ["seed", "fold", "trial", "rung", "data_fraction", "by_epoch"]
         rows = [
@@ -120,9 +120,9 @@ class TunedCell:
 
     @cached_property
     def parameters(self) -> pd.DataFrame:
-        """What each row of `trials` was trained with: a column a parameter, by its full name.
+        """The parameters of each row of `trials`: one column per parameter, by its full name.
 
-        Settings that were in effect at the end stand for the system parameters asked for.
+        System parameters are the settings in effect at the end, not the requested ones.
         """
         rows = [
             {**values_in(configuration), **_full("system", values_in(settings))}
@@ -134,7 +134,7 @@ class TunedCell:
 
     @property
     def setting(self) -> tuple[str, str, str]:
-        """What tuners are compared on: workload, hardware, objective."""
+        """The setting for comparing tuners: workload, hardware, objective."""
         return self.workload, self.hardware, self.objective
 
     @cached_property
@@ -147,7 +147,7 @@ class TunedCell:
 
     @property
     def energy_source(self) -> str:
-        """Whether the joules were measured, all of them, or modelled, or some are unknown."""
+        """Whether all joules were measured, or some modelled, or some are unknown."""
         found = set(self.trials["energy_source"])
         if "unknown" in found:
             return "unknown"
@@ -156,8 +156,7 @@ class TunedCell:
 
 @dataclass(frozen=True)
 class TunedSetting:
-    """The tuners that are compared on one workload, machine and objective; the first is the one
-    that others are compared with."""
+    """The tuners on one workload, machine and objective; others are compared with the first."""
 
     cells: tuple[TunedCell, ...]
 
@@ -173,13 +172,13 @@ class TunedSetting:
 
 
 def settings_of(cells: Sequence[TunedCell]) -> Iterator[TunedSetting]:
-    """Yield the cells by what they are compared on, in the order of their first mention."""
+    """Yield the cells by setting, in the order of their first mention."""
     for setting in dict.fromkeys(cell.setting for cell in cells):
         yield TunedSetting(tuple(cell for cell in cells if cell.setting == setting))
 
 
 def values_in(text: str) -> dict[str, Any]:
-    """Return the JSON object of values that a text is; of another text nothing."""
+    """Return the values of a text that is a JSON object; else an empty dictionary."""
     try:
         values = json.loads(text)
     except (ValueError, TypeError):

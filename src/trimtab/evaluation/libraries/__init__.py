@@ -1,1 +1,1 @@
-"""What became of libraries and environments."""
+"""Libraries and environments before and after."""

@@ -1,4 +1,4 @@
-"""What became of each library, and which of them the savings come from: a Pareto chart."""
+"""Each library before and after, and its share of the savings: a Pareto chart."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,11 +21,11 @@ from trimtab.evaluation.report.published import published, titled
 from trimtab.evaluation.report.section import LIBRARIES, TargetSection
 from trimtab.evaluation.report.tables import MB, Column, Row, Table
 
-SHOWN = 100  # of each target, on the page, which turns their pages
+SHOWN = 100  # libraries of each target in the report's paged table
 
 
 class ByLibrary(TargetSection):
-    """Every library of every target, the one that lost most first."""
+    """Every library of every target, the largest reduction first."""
 
     order = 620
     chapter = LIBRARIES
@@ -68,7 +68,7 @@ class ByLibrary(TargetSection):
         )
 
     def page(self) -> Iterator[Fold]:
-        """Yield the libraries of each target that lost most; only the first are unfolded."""
+        """Yield the most reduced libraries of each target; only the first target's are unfolded."""
         (table,) = self.tables
         for number, target in enumerate(self.measurements.targets):
             rows = tuple(row for row in table.rows if row["name"] == target.label)
@@ -78,7 +78,7 @@ class ByLibrary(TargetSection):
             yield Fold(summary, Untitled(replace(table, rows=rows[:SHOWN])), is_open=number == 0)
 
     def _of_one_library(self, column: Column) -> Column:
-        """Return a column of sizes with more digits, of GPU code only where there is any."""
+        """Return a column of sizes with more digits; columns of GPU code only if there is any."""
         return replace(
             column,
             decimals=2 if column.key.endswith("_mb") else column.decimals,
@@ -87,7 +87,7 @@ class ByLibrary(TargetSection):
 
 
 def by_reduction(libraries: pd.DataFrame) -> pd.DataFrame:
-    """Return LIBRARIES with a column `saved_bytes`, the most saved in the file system first."""
+    """Return LIBRARIES with a column `saved_bytes`, the largest saving in the file system first."""
     saved = libraries["disk_before_bytes"] - libraries["disk_after_bytes"]
     return libraries.assign(saved_bytes=saved).sort_values(
         ["saved_bytes", "library"], ascending=[False, True]
@@ -95,13 +95,13 @@ def by_reduction(libraries: pd.DataFrame) -> pd.DataFrame:
 
 
 class Savings(TargetSection):
-    """The file size saved by each library, a panel for each target."""
+    """The saved file size of each library, a panel for each target."""
 
     order = 610
     chapter = LIBRARIES
 
     def make_figures(self) -> Iterator[Figure]:
-        """Bars of what each library lost, under the line of the cumulative share."""
+        """Bars of each library's reduction, under the line of the cumulative share."""
         name = "savings_by_library"
         text = published(name)[0]
         panels = [_pareto(target) for target in self.measurements.targets]
@@ -147,14 +147,14 @@ def _pareto(target: DebloatedTarget) -> Any:
 
 
 def _labelled_ranks(count: int) -> list[int]:
-    """Return the ranks to print on an axis of `count` libraries: all while they fit, or tens."""
+    """Return the ranks to print on an axis of `count` libraries: all if they fit, else tens."""
     return [rank for rank in range(1, count + 1) if count <= 30 or rank == 1 or rank % 10 == 0]
 
 
 def pareto(target: DebloatedTarget) -> list[dict[str, Any]]:
     """Return rank, library, saved_mb and cumulative_pct of each library, most saved first.
 
-    The last library's cumulative share is 100 %; where nothing was saved it is None.
+    The last library's cumulative share is 100 %, or None where nothing was saved.
     """
     frame = by_reduction(target.libraries)
     total = float(frame["saved_bytes"].sum())

@@ -1,4 +1,4 @@
-"""The library that holds the code of each target's framework."""
+"""The core library of each target's framework."""
 
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -11,12 +11,12 @@ from trimtab.evaluation.report.section import SIZE, TargetSection
 from trimtab.evaluation.report.tables import Column, Table, compared, target_row
 
 TENSORFLOW = "libtensorflow_cc"
-# A framework's own kernels are here, although a library of NVIDIA's may be larger.
+# These have a framework's own kernels, although a library of NVIDIA's may be larger.
 _CORES = ("libtorch_cuda", TENSORFLOW, "xla_cuda_plugin", "libtorch_cpu")
 
 
 class CoreLibrary(TargetSection):
-    """What became of the core library of each target's framework."""
+    """The core library of each target's framework, before and after."""
 
     order = 120
     chapter = SIZE
@@ -39,10 +39,10 @@ class CoreLibrary(TargetSection):
 
 
 def core_library(target: DebloatedTarget) -> pd.DataFrame:
-    """Return the row of the target's LIBRARIES with its framework's core library, none without any.
+    """Return the row of the target's LIBRARIES with its core library; empty without libraries.
 
-    It is the first of PyTorch's for GPUs, TensorFlow's, XLA's and PyTorch's for CPUs that the
-    target has, and otherwise its largest library.
+    It is the first of PyTorch's for GPUs, TensorFlow's, XLA's and PyTorch's for CPUs, or else the
+    largest library.
     """
     stems = target.libraries["library"].map(_stem)
     for core in _CORES:

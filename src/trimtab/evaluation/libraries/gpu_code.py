@@ -1,4 +1,4 @@
-"""How much of a library is GPU code, and why elements of it were removed."""
+"""The share of GPU code in libraries, and why its elements were removed."""
 
 from collections.abc import Iterator
 from textwrap import wrap
@@ -37,23 +37,23 @@ _COLOURS = {
     _PARTS: (GPU_COLOUR, CPU_COLOUR, BEFORE),
     tuple(_REASONS.values()): (GPU_COLOUR, HIGHLIGHT, BEFORE),
 }
-_TITLE_LETTERS = 100  # a line
+_TITLE_LETTERS = 100  # per line
 
 
 class GpuCodeShares(TargetSection):
-    """The shares of GPU code before, and the reasons for which its elements went."""
+    """The original shares of GPU code, and the reasons of removal of its elements."""
 
     order = 200
     chapter = GPU_CODE
 
     def make_figures(self) -> Iterator[Figure]:
-        """Both figures where there is GPU code."""
+        """Both figures, if there is GPU code."""
         if self.measurements.have_gpu_code:
             yield _cpu_and_gpu_code(self.measurements)
             yield _reasons_of_removal(self.measurements)
 
     def page(self) -> Iterator[Block]:
-        """Yield the figures, or in words why there are none."""
+        """Yield the figures, or a text why there are none."""
         if not self.figures:
             yield Prose(
                 Markup("<p>{} {} (CPU and GPU code in the largest libraries) and {} (why elements "
@@ -95,7 +95,7 @@ def _cpu_and_gpu_code(measurements: Measurements) -> Figure:
 
 
 def _reasons_of_removal(measurements: Measurements) -> Figure:
-    """Return the reasons for which elements of GPU code were removed, by target.
+    """Return the reasons of removal of elements of GPU code, by target.
 
     A target that kept all its elements has no bar.
     """
@@ -132,7 +132,7 @@ def _parts(target: DebloatedTarget) -> list[dict[str, Any]]:
 def _stacked(
     values: list[dict[str, Any]], bar: str, part: str, quantity: str, parts: tuple[str, ...]
 ) -> Any:
-    """Return bars of 100 %, one for each `bar`, stacked in the order of `parts`."""
+    """Return bars of 100 %, one per `bar`, stacked in the order of `parts`."""
     ranks = "".join(f"datum.{part} == '{name}' ? {i} : " for i, name in enumerate(parts))
     base = (
         alt.Chart()
@@ -157,7 +157,7 @@ def _stacked(
         color=scaled(alt.Color, f"{part}:N", parts, _COLOURS[parts], legend=legend),
         tooltip=hover(bar, part, **{quantity: ",.1f" if quantity == "mb" else ",d"}, share=".1%"),
     )
-    # A label that would not fit is left to the tooltip.
+    # Labels that do not fit are only in the tooltip.
     labels = (
         base.transform_filter("datum.share >= 0.08")
         .mark_text(fontSize=11)

@@ -15,7 +15,7 @@ from trimtab.evaluation.report.tables import Column, Table, compared, target_row
 
 
 class LibrariesTotal(TargetSection):
-    """What all libraries of each target were, and by how much that fell."""
+    """The total size of each target's libraries, and its reduction."""
 
     order = 110
     chapter = SIZE
@@ -41,7 +41,7 @@ class LibrariesTotal(TargetSection):
         )
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
-        """Yield what went of each target's code; the files are those of the sizes."""
+        """Yield the reductions of each target's code; files are among the sizes."""
         for row in self.tables[0].ours:
             name = str(row["name"])
             yield name, less("Bytes of CPU functions", row, "cpu_code", "mb")

@@ -18,7 +18,7 @@ NO_MODE = "Not measured: no workload with GPU code sets CUDA_MODULE_LOADING to E
 
 
 class SizesByLoadingMode(TargetSection):
-    """The sizes of each target whose workloads state how GPU code is loaded."""
+    """The sizes of each target whose workloads state the loading of GPU code."""
 
     order = 210
     chapter = GPU_CODE

@@ -1,4 +1,4 @@
-"""How the reductions spread over the libraries of each target."""
+"""The distribution of reductions over the libraries of each target."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,23 +23,23 @@ from trimtab.evaluation.report.section import LIBRARIES, TargetSection
 from trimtab.evaluation.report.tables import reduction_pct
 
 _KDE_BANDWIDTH_PCT = 5
-_HALF_WIDTH = 1.1  # of a violin with the space beside it
+_HALF_WIDTH = 1.1  # of a violin with its margin
 _CPU, _GPU = "CPU", "GPU"
-_BESIDE = 2  # targets
+_BESIDE = 2  # targets side by side
 
 
 class LibraryReductions(TargetSection):
     """The reductions of size and of count, library by library.
 
-    A library without functions has no reduction of CPU code, one without elements none of GPU
-    code: there it is left out.
+    A library without functions has no reduction of CPU code, and one without elements none of GPU
+    code; it is left out there.
     """
 
     order = 600
     chapter = LIBRARIES
 
     def make_figures(self) -> Iterator[Figure]:
-        """The violins of the code's size, and those of the number of functions and elements."""
+        """Violins of the code's size, and of the number of functions and elements."""
         measurements = self.measurements
         size, count = "reduction_of_code_size", "reduction_of_count"
         medians = {_CPU: stated(size, "cpu_code_median_reduction_pct")}
@@ -67,7 +67,7 @@ class LibraryReductions(TargetSection):
         )
 
     def page(self) -> Iterator[Block]:
-        """Yield both beside each other, while they are not too wide for that."""
+        """Yield both side by side, unless they are too wide."""
         if len(self.measurements.targets) <= _BESIDE:
             yield Beside(self.figures)
         else:
@@ -80,7 +80,7 @@ def _violins(
     title: str,
     published_medians: dict[str, float],
 ) -> dict[str, Any]:
-    """Return a panel a target, in it a violin of each code; `columns` are those of LIBRARIES."""
+    """Return a panel per target with a violin for each code; `columns` are of LIBRARIES."""
     centres = {_CPU: 0.0}
     if measurements.have_gpu_code:
         centres = {_CPU: -_HALF_WIDTH, _GPU: _HALF_WIDTH}
@@ -94,7 +94,7 @@ def _violins(
     x = {"scale": alt.Scale(domain=[-edge, edge]), "axis": _axis(centres), "title": None}
     colour = scaled(alt.Color, "code:N", (_CPU, _GPU), (CPU_COLOUR, GPU_COLOUR), legend=None)
     violin = ["target", "code", "centre"]
-    # The outline is scaled to its own widest place, as violins are compared by shape.
+    # The outline is scaled to its own maximum, as violins are compared by shape.
     outline = (
         alt.Chart()
         .transform_density(
@@ -161,13 +161,13 @@ def _dots(measurements: Measurements, before: str) -> Iterator[dict[str, Any]]:
                 "target": target.label,
                 "library": library,
                 "reduction_pct": reduction_pct(size, left),
-                # Dots of equal height would hide each other: spread them evenly by place.
+                # Dots of equal height would hide each other, so they are spread evenly.
                 "offset": ((place * 0.618) % 1 - 0.5) * 0.25,
             }
 
 
 def _axis(centres: dict[str, float]) -> alt.Axis | None:
-    """Return an axis with the names of the violins, none where there is but one."""
+    """Return an axis with the names of the violins; None for a single one."""
     if len(centres) == 1:
         return None
     return alt.Axis(

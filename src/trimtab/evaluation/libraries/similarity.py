@@ -1,4 +1,4 @@
-"""How alike the code is that each pair of targets used."""
+"""The similarity of the code that each pair of targets used."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -38,13 +38,13 @@ class _Core:
 
 
 class Similarity(TargetSection):
-    """The similarity of each pair of targets, TensorFlow's apart."""
+    """The similarity of each pair of targets; TensorFlow's are compared separately."""
 
     order = 300
     chapter = IN_COMMON
 
     def make_tables(self) -> Iterator[Table]:
-        """Two matrices of targets, each with that of the paper."""
+        """Two matrices of targets, each with the paper's."""
         tensorflow = [target for target in self.measurements.targets if is_tensorflow(target)]
         yield _similarities(
             "similarity_of_targets",
@@ -78,7 +78,7 @@ def _similarities(
 
 
 def _published(name: str) -> Table:
-    """Return the published matrix, which is printed with each pair once."""
+    """Return the published matrix, which has each pair once."""
     pairs = published(name)
     names = list(
         dict.fromkeys(str(pair.values[key]) for key in ("first", "second") for pair in pairs)

@@ -1,4 +1,4 @@
-"""The columns that tables of libraries share: files, CPU code and GPU code, before and less."""
+"""The common columns of tables of libraries: files, CPU code and GPU code, before and less."""
 
 import pandas as pd
 
@@ -20,7 +20,7 @@ SIZE_COLUMNS = (
     Column("functions_reduction_pct", "less, %", 1),
     *GPU_SIZE_COLUMNS,
 )
-# Why elements were removed.
+# The reasons of removal of elements.
 REASON_COLUMNS = (
     Column("elements_architecture", "Reason I", 0, in_report=False),
     Column("elements_unused", "Reason II", 0, in_report=False),
@@ -39,12 +39,12 @@ _NOT_COMPARABLE = (
 
 
 def sizes_meaning(measurements: Measurements) -> str:
-    """Return what the columns mean, and what of them compares with the published values."""
+    """Return the columns' meaning, and which of them are comparable with published values."""
     return _MEANING if measurements.have_gpu_code else f"{_MEANING} {_NOT_COMPARABLE}"
 
 
 def libraries_and_sizes(target: DebloatedTarget) -> dict[str, Value]:
-    """Return how many libraries a target has, how many were debloated, and their `sizes`."""
+    """Return the number of a target's libraries, of debloated ones, and their `sizes`."""
     return {
         "libraries": len(target.libraries),
         "libraries_debloated": int(target.libraries["debloated"].sum()),
@@ -55,7 +55,7 @@ def libraries_and_sizes(target: DebloatedTarget) -> dict[str, Value]:
 def sizes(frame: pd.DataFrame) -> dict[str, Value]:
     """Return SIZE_COLUMNS and REASON_COLUMNS over the libraries in `frame` (LIBRARIES).
 
-    Without GPU code its values are None: there is nothing that could have been removed.
+    Without GPU code its values are None, as nothing could have been removed.
     """
     cpu: dict[str, Value] = {
         "file_size_mb": float(frame["disk_before_bytes"].sum()) / MB,
@@ -78,7 +78,7 @@ def sizes(frame: pd.DataFrame) -> dict[str, Value]:
 
 
 def compressed_sizes(target: DebloatedTarget) -> dict[str, Value]:
-    """Return what its environment weighs compressed, before and after; nothing if not weighed."""
+    """Return its environment's compressed size, before and after; empty if not measured."""
     found = target.compressed
     if found is None:
         return {}
@@ -89,6 +89,6 @@ def compressed_sizes(target: DebloatedTarget) -> dict[str, Value]:
 
 
 def reduction_of(frame: pd.DataFrame, before: str) -> float | None:
-    """Return by how many per cent the sum of column `before` fell; None where it was nothing."""
+    """Return the reduction of the sum of column `before` in per cent; None where it was 0."""
     after = before.replace("before", "after")
     return reduction_pct(float(frame[before].sum()), float(frame[after].sum()))

@@ -26,7 +26,7 @@ _KINDS = {
     _FILE_SYSTEM: ("disk_before_bytes", "disk_after_bytes"),
     _COMPRESSED: ("compressed_before_bytes", "compressed_after_bytes"),
 }
-_BARS_PX, _LABEL_PX = 300, 56  # so that a telephone shows all of it
+_BARS_PX, _LABEL_PX = 300, 56  # fits on a phone
 _CARDS = {
     _FILE_SYSTEM: "Loaded libraries, on disk",
     _COMPRESSED: "Loaded libraries, compressed",
@@ -34,13 +34,13 @@ _CARDS = {
 
 
 class LibrarySizes(TargetSection):
-    """The sizes of each target's libraries, as they may be looked at."""
+    """The sizes of each target's libraries, in all kinds."""
 
     order = 100
     chapter = SIZE
 
     def make_tables(self) -> Iterator[Table]:
-        """A row for each target, kind of size, and what it is the size of."""
+        """A row for each target, kind of size, and measured object."""
         yield Table(
             "sizes",
             "Sizes before and after",
@@ -140,6 +140,6 @@ def _figure(sizes: Table) -> Figure:
 
 
 def _size_name(row: Row) -> str:
-    """Return the kind of size, with the workload where it is not the target's only one."""
+    """Return the kind of size, with the workload if the target has several."""
     own = row["kind"] != "resident" or row["scope"] == row["name"]
     return str(row["kind"]) if own else f"{row['kind']}, {row['scope']}"

@@ -1,4 +1,4 @@
-"""What the whole environment weighs before and after, and what of it no run loaded."""
+"""The size of the whole environment before and after, and its part that no run loaded."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ _UNUSED = {NOT_LOADED, *UNREAD}
 
 
 class WholeEnvironment(TargetSection):
-    """The environments that were built, on disk."""
+    """The built environments, on disk."""
 
     order = 40
     chapter = FILES
@@ -87,7 +87,7 @@ class WholeEnvironment(TargetSection):
         )
 
     def page(self) -> Iterator[Block]:
-        """Yield the tables, then what would bring more."""
+        """Yield the tables, then suggestions for more."""
         yield from super().page()
         more = {
             target.label: environment.more for target, environment in weighed(self.measurements)
@@ -95,7 +95,7 @@ class WholeEnvironment(TargetSection):
         yield prose("more.html.j2", more=more, mb=mb)
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
-        """Yield what a person pays for: the whole on disk and compressed, then its parts."""
+        """Yield the whole on disk and compressed, then its parts."""
         for target, environment in weighed(self.measurements):
             whole = "Whole image" if target.is_image else "Whole environment"
             yield target.label, _card(f"{whole}, on disk", environment.disk)

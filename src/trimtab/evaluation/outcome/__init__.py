@@ -1,1 +1,1 @@
-"""What came out, as a whole: what a person pays for, before and after."""
+"""The outcome: whole environments, before and after."""

@@ -1,4 +1,4 @@
-"""Rectangles whose areas are sizes, as square as they get (Bruls, Huizing and van Wijk, 2000)."""
+"""Squarified treemaps: rectangles with given areas (Bruls, Huizing and van Wijk, 2000)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ class Box(NamedTuple):
 
 
 def squarified(sizes: Sequence[float], box: Box) -> list[Box]:
-    """Return a rectangle in `box` for each of `sizes`, which are above zero, the largest first."""
+    """Return a rectangle in `box` for each of `sizes`, all above zero, the largest first."""
     placed: list[Box] = []
     scale = box.width * box.height / sum(sizes) if sizes else 0.0
     areas = [size * scale for size in sizes]
@@ -41,6 +41,6 @@ def squarified(sizes: Sequence[float], box: Box) -> list[Box]:
 
 
 def _worst(areas: Sequence[float], side: float) -> float:
-    """Return the ratio of the sides of the longest of these rectangles along a side."""
+    """Return the worst aspect ratio of these rectangles along a side."""
     whole = sum(areas)
     return max(side**2 * max(areas) / whole**2, whole**2 / (side**2 * min(areas)))

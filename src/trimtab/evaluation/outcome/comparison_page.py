@@ -1,4 +1,4 @@
-"""Two results side by side as a page of its own, in the looks of the report."""
+"""A page that compares two results, in the style of the report."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from trimtab.evaluation.report.page import table_library
 from trimtab.evaluation.report.tables import exact
 from trimtab.records.outcome import EnvironmentOutcome
 
-# By the unit that a figure's name ends in, or by what it is of.
+# By the unit at a figure's end, or by its subject.
 _SUBJECTS = {
     "Sizes": re.compile(r".*(, MB|_mb|_bytes|size\w*_pct)"),
     "Times": re.compile(r".*(_s|_ms|_us|time\w*_pct|wall\w*_pct|response\w*_pct)"),
@@ -20,7 +20,7 @@ _SUBJECTS = {
 
 @dataclass(frozen=True)
 class ComparisonSide:
-    """One of two results: its name, and what its environments came to."""
+    """One of two results: its name, and the outcomes of its environments."""
 
     name: str
     environments: Sequence[EnvironmentOutcome]
@@ -28,10 +28,10 @@ class ComparisonSide:
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """A figure of both results, in numbers and as they are shown.
+    """A figure of both results, as numbers and as shown.
 
-    `difference` is in per cent of the first, or in points where the figures are in per cent; None
-    where noise may be all of it.
+    `difference` is in per cent of the first, or in points for figures in per cent; None where it
+    may be only noise.
     """
 
     figure: str
@@ -46,7 +46,7 @@ def comparison_page(
 ) -> str:
     """Return the page of two results as HTML: verdicts, then figures by subject.
 
-    `equal` is how many figures are equal in both and not among `lines`.
+    `equal` is the number of equal figures, which are not among `lines`.
     """
     subjects: dict[str, list[ComparisonRow]] = {name: [] for name in _SUBJECTS}
     for line in lines:

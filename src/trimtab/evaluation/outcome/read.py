@@ -1,4 +1,4 @@
-"""The outcome of a folder of results: an experiment's, a target's or a workspace."""
+"""Reads the outcome of a folder of results: an experiment's, a target's or a workspace."""
 
 from pathlib import Path
 from typing import TypeVar
@@ -19,11 +19,10 @@ Kind = TypeVar("Kind", bound=Document)
 
 
 def outcome_in(folder: Path) -> Outcome:
-    """Return what came out in a folder of results.
+    """Return the outcome in a folder of results.
 
-    That is `results/evaluate/EXPERIMENT`, `results/debloat/TARGET/HARDWARE` or the workspace of a
-    command line: there sizes on disk are those of the environment as it is now. Raises UserError
-    for any other folder.
+    It is `results/evaluate/EXPERIMENT`, `results/debloat/TARGET/HARDWARE` or a workspace, where
+    sizes on disk are the environment's present ones. Raises UserError for any other folder.
     """
     if (folder / "outcome.json").is_file():
         found = Outcome.read(folder / "outcome.json")
@@ -34,7 +33,7 @@ def outcome_in(folder: Path) -> Outcome:
             f"{folder}: no results are here; expected the workspace of `trimtab debloat`,"
             " results/debloat/TARGET/HARDWARE or results/evaluate/EXPERIMENT"
         )
-    # Of a verification that failed there is the verdict beside its evidence only.
+    # A failed verification has only the verdict beside its evidence.
     verdict = _if_there(Verdict, folder / "verify.json")
     failure = _if_there(Verdict, folder / "failure/verify.json")
     built = BuiltEnvironment.read(folder / "environment.json")

@@ -1,4 +1,4 @@
-"""The outcome in one sentence a target, above all else."""
+"""The outcome of each target in one sentence, at the top."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from trimtab.records.outcome import EnvironmentOutcome, Outcome
 
 
 class OutcomeInWords(TargetSection):
-    """What each environment was, what it is, in how many runs equal, and with what risk."""
+    """Each environment's sizes before and after, equal runs, and risk."""
 
     order = 15
 
@@ -25,7 +25,7 @@ class OutcomeInWords(TargetSection):
 
 
 def outcome_of(measurements: Measurements) -> Outcome:
-    """Return what came out of an experiment."""
+    """Return the outcome of an experiment."""
     inputs = measurements.inputs
     return Outcome(
         experiment=inputs.experiment,

@@ -1,4 +1,4 @@
-"""A treemap of each environment: where its bytes are, and where they went."""
+"""A treemap of each environment's kept and removed bytes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ from trimtab.records.outcome import mb
 
 _WIDTH, _HEIGHT = 740, 400
 _LETTER_PX, _LINE_PX = 6.4, 15
-_LARGEST = 12  # libraries that have an area of their own
+_LARGEST = 12  # libraries with their own area
 _USED, _UNUSED, _GONE = "left, used", "left, though no run used it", "gone"
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A part of an environment: its bytes before, of which some are left, used or not."""
+    """A part of an environment: its bytes before, and those left, used or not."""
 
     group: str
     name: str
@@ -68,9 +68,9 @@ class Treemap(TargetSection):
 
 
 def leaves_of(target: DebloatedTarget) -> list[Leaf]:
-    """Return the parts of an environment, by group, the largest group and the largest part first.
+    """Return the parts of an environment, by group, the largest group and part first.
 
-    Where it is not known which files were read there are libraries alone.
+    Without knowledge of read files, there are only libraries.
     """
     leaves = [*_loaded(target), *_not_loaded(target), *_others(target)]
     sizes: dict[str, int] = {}
@@ -155,7 +155,7 @@ def _panel(title: str, leaves: list[Leaf]) -> Any:
     )
     halo = {"align": "left", "baseline": "top", "dx": 4, "dy": 4, "fontSize": 11}
     text = alt.Chart(data(words)).encode(x=alt.X("x:Q", **x), y=alt.Y("y:Q", **y), text="words:N")
-    # Dark words on a light edge are read on every colour.
+    # Dark text with a light outline is readable on every colour.
     edge = text.mark_text(**halo, stroke="white", strokeWidth=3, strokeJoin="round")
     return alt.layer(marks, edge, text.mark_text(**halo, color="#0f172a")).properties(
         width=_WIDTH, height=_HEIGHT, title=title
@@ -163,7 +163,7 @@ def _panel(title: str, leaves: list[Leaf]) -> Any:
 
 
 def _placed(leaves: list[Leaf]) -> Iterator[tuple[Leaf, Box]]:
-    """Yield each part with its place: groups share the whole, the parts of each its place."""
+    """Yield each part with its box: groups divide the whole, parts divide their group."""
     groups: dict[str, list[Leaf]] = {}
     for leaf in leaves:
         groups.setdefault(leaf.group, []).append(leaf)
@@ -174,7 +174,7 @@ def _placed(leaves: list[Leaf]) -> Iterator[tuple[Leaf, Box]]:
 
 
 def _words(leaf: Leaf, box: Box) -> Iterator[dict[str, Any]]:
-    """Yield the lines that fit into a part's place: its name, and its bytes below."""
+    """Yield the lines that fit into a part's box: its name, and its bytes below."""
     change = f"{mb(leaf.before_bytes)} → {mb(leaf.after_bytes)} MB"
     if box.height < _LINE_PX + 4 or box.width < len(leaf.name) * _LETTER_PX + 8:
         return

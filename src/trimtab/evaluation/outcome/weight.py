@@ -1,4 +1,4 @@
-"""What an environment weighs as a whole, what of it was used, and what would bring more."""
+"""The size of a whole environment, its used part, and suggestions for more."""
 
 from collections.abc import Collection, Iterable, Iterator
 
@@ -31,9 +31,9 @@ def weigh(
     label: str = "",
     came_back: BroughtBack | None = None,
 ) -> EnvironmentOutcome:
-    """Return the outcome of a target, from what `libraries` (LIBRARIES) and the rest say of it.
+    """Return the outcome of a target, from `libraries` (LIBRARIES) and its other documents.
 
-    What `came_back` is a part of what `built` says the slim environment takes.
+    `came_back` is included in the slim environment's size in `built`.
     """
     disk = BytesBeforeAfter(built.before_bytes, built.after_bytes)
     packed = None
@@ -109,7 +109,7 @@ def _read_and_unread(name: str, of_it: Iterable[OtherFiles]) -> Iterator[Environ
 
 
 def _more(manifest: Manifest, libraries: pd.DataFrame, whole: BytesBeforeAfter) -> Iterator[More]:
-    """Yield what is left that nothing used, the most first."""
+    """Yield suggestions to remove unused remaining bytes, the largest first."""
     not_loaded = _not_loaded(manifest)
     unread = sum(each.unread_kept_disk_bytes for each in manifest.other_files.values())
     found = []

@@ -1,1 +1,1 @@
-"""Secure task graphs: what protection costs task programs, and what parallel tasks win back."""
+"""Secure task graphs: the cost of protection, and the gain by parallel tasks."""

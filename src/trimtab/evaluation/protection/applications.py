@@ -24,13 +24,13 @@ _CAPTION = "The change is from *sgx*, which has one worker, as in the thesis."
 
 
 class Macro(ProtectionSection):
-    """Run time and energy of whole applications, beside one worker in an enclave."""
+    """Run time and energy of whole applications, relative to one worker in an enclave."""
 
     order = 985
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Set-ups of *sgx* and *sgxo* of the programs that are whole applications."""
+        """The *sgx* and *sgxo* set-ups of programs that are whole applications."""
         found = self.of_one_policy(self.set_ups)
         ours = [
             row_of(one)
@@ -79,7 +79,7 @@ class Macro(ProtectionSection):
         yield from figure_of("protection_macro", "Whole applications", _CAPTION, panels)
 
     def metrics(self) -> Mapping[str, Any]:
-        """Return changes of run time by application, enclave and how, and workers."""
+        """Return changes of run time by application, by enclave and `how`, and by workers."""
         found: dict[str, Any] = {}
         for row in self.rows:
             if row["variant"] == "sgxo" and row["change_pct"] is not None:

@@ -1,4 +1,4 @@
-"""Which enclaves were used, what each protects against, and what failed: before all figures."""
+"""The used enclaves, their protection, and failures: before all figures."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -46,7 +46,7 @@ class Enclaves(ProtectionSection):
         )
 
     def caveats(self) -> Iterator[tuple[str, str]]:
-        """Yield what failed, and that enclaves of hardware are modelled."""
+        """Yield failures, and that hardware enclaves are modelled."""
         runs = self.runs
         for (enclave, error), failed in runs[~runs["complete"].astype(bool)].groupby(
             ["enclave", "error"]
@@ -56,7 +56,7 @@ class Enclaves(ProtectionSection):
             yield "", "Run times and energy of simulated enclaves are modelled, not measured."
 
     def metrics(self) -> Mapping[str, Any]:
-        """Return how many runs there were, and how many failed."""
+        """Return the numbers of runs and of failures."""
         runs = self.runs
         here = runs["schedule_policy"] == "openmp"
         failed = ~runs["complete"].astype(bool)

@@ -1,4 +1,4 @@
-"""Run times over a number that was varied, ours and the authors' in one look."""
+"""Line charts of run times over a varied number, for ours and the authors'."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -18,8 +18,8 @@ def lines_figure(
 ) -> Iterator[Figure]:
     """Yield the run times of `rows` over `key`, both relative to the least `key` of each line.
 
-    A line is an enclave, run here, simulated, or of the authors; a panel is a variant with tasks of
-    a program. A line of one point is left out.
+    A line is an enclave: run here, simulated, or the authors'. A panel is a program's variant with
+    tasks. Lines of one point are left out.
     """
     lines: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:

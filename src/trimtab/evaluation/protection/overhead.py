@@ -1,4 +1,4 @@
-"""What protection costs, and what parallel tasks win back (Rocha's thesis, Figure 8.2)."""
+"""The cost of protection, and the gain by parallel tasks (Rocha's thesis, Figure 8.2)."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -39,7 +39,7 @@ class ProtectionOverhead(ProtectionSection):
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The fastest set-up of each program, variant and enclave, beside the original."""
+        """The fastest set-up of each program, variant and enclave, relative to the original."""
         return list(_rows(self.own(self.of_one_policy(self.set_ups))))
 
     def make_tables(self) -> Iterator[Table]:
@@ -63,7 +63,7 @@ class ProtectionOverhead(ProtectionSection):
         )
 
     def make_figures(self) -> Iterator[Figure]:
-        """Yield bars: run time, and energy where it is known."""
+        """Yield bars: run time, and energy where known."""
         panels = []
         for key, title in (("run_s", "Run time, s"), ("energy_j", "Energy, J")):
             values = [
@@ -86,7 +86,7 @@ class ProtectionOverhead(ProtectionSection):
         )
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
-        """Yield what an enclave costs each program, in the first kind that it was run in."""
+        """Yield the cost of an enclave for each program, in its first kind of enclave."""
         kind = next((row["enclave"] for row in self.rows if _is_protected(row)), None)
         by_key = {
             (row["name"], row["variant"]): row
@@ -105,7 +105,7 @@ class ProtectionOverhead(ProtectionSection):
             yield "Task programs, run here: no hardware enclave", figure
 
     def metrics(self) -> Mapping[str, Any]:
-        """Return overheads by program, variant, enclave and how it came about."""
+        """Return overheads by program, variant, enclave and `how`."""
         found: dict[str, Any] = {}
         for row in self.rows:
             path = (row["name"], row["variant"], f"{row['enclave']}, {row['how']}")

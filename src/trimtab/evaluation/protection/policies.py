@@ -1,4 +1,4 @@
-"""Whether the order of tasks matters: scheduling policies (Rocha's thesis, Figure 8.5)."""
+"""The effect of scheduling policies (Rocha's thesis, Figure 8.5)."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property

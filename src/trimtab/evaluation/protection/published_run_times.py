@@ -1,4 +1,4 @@
-"""The run times that SGX-OmpSs' authors measured, as rows beside ours: of figures 8.4 to 8.7."""
+"""The measured run times of SGX-OmpSs' authors, as rows beside ours, of figures 8.4 to 8.7."""
 
 from functools import cache
 from pathlib import Path
@@ -17,9 +17,9 @@ _PLACE = "run times of SGX-OmpSs' authors (github.com/isabellyrocha/sgx-ompss-ap
 def authors_rows(labels: dict[str, str], swept: str) -> list[dict[str, Any]]:
     """Return a row for each set-up in which the authors varied `swept`.
 
-    `labels` are names by the application's name among their run times; others are left out. `swept`
-    is "size", "block", "threads" or "scheduler". A row has what a published one has, and variant,
-    workers, size, block, schedule_policy and run_s.
+    `labels` maps the authors' names of applications to labels; other applications are left out.
+    `swept` is "size", "block", "threads" or "scheduler". A row has the columns of published rows,
+    and variant, workers, size, block, schedule_policy and run_s.
     """
     table = _table()
     chosen = table[(table["swept"] == swept) & table["application"].isin(list(labels))]

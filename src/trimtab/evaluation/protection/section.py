@@ -1,4 +1,4 @@
-"""What the sections about secure task graphs share."""
+"""The base of the sections about secure task graphs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -33,7 +33,7 @@ _SET_UP = (
 
 
 class ProtectionSection(ReportSection):
-    """A section about task programs that were run and simulated in enclaves."""
+    """A section about task programs, run and simulated in enclaves."""
 
     stage = "protect"
     chapter: ClassVar[Chapter | None] = PROTECTION
@@ -46,16 +46,16 @@ class ProtectionSection(ReportSection):
 
     @cached_property
     def set_ups(self) -> pd.DataFrame:
-        """A row for each set-up: medians of its runs that ended well.
+        """A row for each set-up: medians of its successful runs.
 
-        Beside the columns that tell it: name, tasks, run_s with its ends run_low_s and run_high_s,
-        energy_j, energy_source and source. `enclave` is "none" outside; `how` it came about is
-        "run here" or "simulated".
+        Besides the columns of the set-up, it has name, tasks, run_s with its ends run_low_s and
+        run_high_s, energy_j, energy_source and source. `enclave` is "none" outside; `how` is "run
+        here" or "simulated".
         """
         return medians(self.runs, self.programs)
 
     def own(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return those of `rows` of a program's own size and block, and of no whole application."""
+        """Return the `rows` with a program's own size and block, without whole applications."""
         facts = self.programs
         keep = [
             (size, block) == (facts[name].size, facts[name].block) and not facts[name].macro
@@ -63,7 +63,7 @@ class ProtectionSection(ReportSection):
                 rows["task_program"], rows["size"], rows["block"], strict=True
             )
         ]
-        return rows[np.array(keep, np.bool_)]  # of no row, too, all columns stay
+        return rows[np.array(keep, np.bool_)]  # keeps all columns, even without rows
 
     @property
     def programs(self) -> Mapping[str, TaskProgram]:
@@ -72,17 +72,17 @@ class ProtectionSection(ReportSection):
 
     @cached_property
     def published_names(self) -> dict[str, str]:
-        """The labels of the programs by their name among the authors' run times."""
+        """The labels of the programs, by the authors' names."""
         return {it.published: it.label or it.name for it in self.programs.values() if it.published}
 
     @cached_property
     def first_policy(self) -> str:
-        """The policy of simulations where one is shown only: the first that was asked for."""
+        """The policy of simulations where only one is shown: the first requested one."""
         policies = self.runs["schedule_policy"]
         return next((name for name in policies if name != _OPENMP), _OPENMP)
 
     def of_one_policy(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return runs, and simulations under the first policy."""
+        """Return real runs, and simulations under the first policy."""
         return rows[rows["schedule_policy"].isin([_OPENMP, self.first_policy])]
 
 
@@ -122,7 +122,7 @@ def row_of(set_up: Any, **more: Any) -> dict[str, Any]:
 
 
 def change_pct(value: float | None, base: float | None) -> float | None:
-    """Return by how many per cent `value` differs from `base`, below 0 for less, or None."""
+    """Return the difference of `value` from `base` in per cent, or None; below 0 is less."""
     return 100 * (value / base - 1) if base and value is not None else None
 
 
@@ -131,8 +131,8 @@ def with_change(
 ) -> Iterator[Row]:
     """Yield rows with `change_pct` and `energy_change_pct`, from the base with equal `same` keys.
 
-    A base has this value of this key, or, where the value is `min`, the least. One without a base
-    has no change.
+    `is_base` is the key and the value of the base, or `min` for the least value. A row without a
+    base has no change.
     """
     listed = list(rows)
     key, value = is_base
@@ -154,7 +154,7 @@ def with_change(
 
 
 def _worst(sources: "pd.Series[Any]") -> str:
-    """Return measured only where every joule was, modelled where any is known, else unknown."""
+    """Return measured only if every joule was, modelled if any is known, else unknown."""
     known = set(sources.dropna()) - {"unknown"}
     if not known:
         return "unknown"

@@ -19,7 +19,7 @@ from trimtab.evaluation.report.figures import Figure
 from trimtab.evaluation.report.tables import Column, Row, Table, compared
 
 _SAME = ("name", "hardware", "variant", "enclave", "how", "workers")
-# By the name of the table: its title, the key that is varied, the one that stays, the axis.
+# By table name: its title, the varied key, the constant key, the axis.
 _SWEEPS = {
     "protection_graph_size": ("Size of the task graph", "size", "block", "Size"),
     "protection_input_size": ("Size of tasks' inputs", "block", "size", "Block"),
@@ -40,7 +40,7 @@ class GraphSizes(ProtectionSection):
     order = 984
 
     def rows(self, swept: str, same: str) -> list[Row]:
-        """Return the set-ups in which `swept` was varied and `same` not, then the authors'."""
+        """Return the set-ups with varied `swept` and constant `same`, then the authors'."""
         found = self.of_one_policy(self.set_ups)
         ours = [
             row_of(one)

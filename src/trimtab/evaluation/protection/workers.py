@@ -1,4 +1,4 @@
-"""What more workers save, protected and not (Rocha's thesis, Figure 8.4)."""
+"""The gain by more workers, with and without protection (Rocha's thesis, Figure 8.4)."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -66,7 +66,7 @@ class Workers(ProtectionSection):
         )
 
     def metrics(self) -> Mapping[str, Any]:
-        """Return changes by program, variant, enclave and how, and number of workers."""
+        """Return changes by program, variant, enclave and `how`, and number of workers."""
         found: dict[str, Any] = {}
         for row in self.rows:
             if not is_published(row) and row["change_pct"] is not None:

@@ -1,4 +1,4 @@
-"""What the page is made of, beside tables under their titles and figures."""
+"""The blocks of the page, besides titled tables and figures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from trimtab.evaluation.report.tables import Table
 
 @dataclass(frozen=True)
 class Prose:
-    """A piece of the page that is neither a table nor a figure."""
+    """A part of the page other than a table or a figure."""
 
     kind: ClassVar[str] = "prose"
     html: Markup
@@ -23,7 +23,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Untitled:
-    """A table without a heading of its own."""
+    """A table without a heading."""
 
     kind: ClassVar[str] = "untitled"
     table: Table
@@ -31,7 +31,7 @@ class Untitled:
 
 @dataclass(frozen=True)
 class Beside:
-    """Figures that stand beside each other where the window is wide enough."""
+    """Figures side by side, if the window is wide enough."""
 
     kind: ClassVar[str] = "beside"
     figures: Sequence[Figure]
@@ -39,7 +39,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class Fold:
-    """Something that is unfolded by a click on its summary."""
+    """A block that unfolds by a click on its summary."""
 
     kind: ClassVar[str] = "fold"
     summary: str
@@ -57,7 +57,7 @@ def prose(template: str, **values: Any) -> Prose:
 
 @cache
 def templates() -> jinja2.Environment:
-    """Return where templates are found; every name in them has to be given."""
+    """Return the environment of templates; undefined names are errors."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader("trimtab.evaluation"),
         autoescape=True,

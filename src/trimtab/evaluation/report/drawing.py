@@ -1,4 +1,4 @@
-"""A drawing as the page carries it: it looks the same, in a fraction of the bytes and elements."""
+"""Compaction of drawings for the page: equal looks, with far fewer bytes and elements."""
 
 import re
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 
 Element = ElementTree.Element
 
-# What assistive technology is told of each mark, where the whole has a name, what scripts would
-# find marks by, and what is so without being said.
+# Attributes without effect here: labels of single marks for assistive technology, hooks for
+# scripts, and defaults.
 _SAYS_NOTHING = re.compile(r"aria-.*|role|class|pointer-events|version")
 _IS_SO_ANYWAY = {("opacity", "1"), ("stroke-width", "1"), ("transform", "translate(0,0)")}
-# What a group hands on to what is in it.
+# Attributes that a group's children inherit.
 _INHERITED = {
     *("fill", "fill-opacity", "font-family", "font-size", "font-style", "font-weight"),
     *("stroke", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "stroke-opacity"),
@@ -20,17 +20,17 @@ _INHERITED = {
 _DRAWN_INTO = {"fill", "stroke", "display"}
 _DECIMALS = re.compile(r"\d+\.\d{2,}")
 _NUMBERS = {"d", "transform", "x2", "y2", "width", "height"}
-_LINE = re.compile(r"(?:[ML]-?[\d.]+,-?[\d.]+)+Z?")  # of straight pieces, in absolute places
+_LINE = re.compile(r"(?:[ML]-?[\d.]+,-?[\d.]+)+Z?")  # straight segments, in absolute coordinates
 _PIECE = re.compile(r"([ML])([^,]+),([^MLZ]+)")
 _PLACE = re.compile(r"translate\(([^,]+),([^)]+)\)")
 _SVG = "http://www.w3.org/2000/svg"
 
 
 def slim(svg: str) -> str:
-    """Return a drawing of Vega, an SVG document, for the page: in tenths of a pixel.
+    """Return a compact form of Vega's SVG document, in tenths of a pixel.
 
-    What draws nothing is left out, groups that only hold a group are one with it, what neighbours
-    have in common is said once, and the ticks of an axis are one path.
+    Invisible elements are removed, nested groups merged, common attributes of neighbours stated
+    once, and an axis' ticks joined into one path.
     """
     root = ElementTree.fromstring(svg)
     for element in root.iter():
@@ -52,7 +52,7 @@ def _said(attributes: dict[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _shorter(line: str) -> str:
-    """Return a line, each place told from the one before; where it goes on level there is none."""
+    """Return a line in relative coordinates, without intermediate points of level stretches."""
     places = [
         (letter, round(10 * float(x)), round(10 * float(y)))
         for letter, x, y in _PIECE.findall(line)
@@ -78,7 +78,7 @@ def _tenths(number: int) -> str:
 
 
 def _simplify(element: Element, paints: bool) -> None:
-    """Make what is in an element simple; `paints` says whether something around gives colours."""
+    """Simplify the children of an element; `paints` says whether an ancestor sets colours."""
     paints = paints or element.get("fill", "none") != "none" or "stroke" in element.attrib
     children: list[Element] = []
     for child in element:
@@ -104,7 +104,7 @@ def _draws_nothing(element: Element, paints: bool) -> bool:
 
 
 def _join(outer: Element, inner: Element) -> None:
-    """Make a group and the only one in it one, where no attribute stands in the way."""
+    """Merge a group with its only child group, unless attributes conflict."""
     both = outer.attrib.keys() & inner.attrib.keys()
     if both - {"transform"} or "clip-path" in {*outer.attrib, *inner.attrib}:
         return
@@ -114,7 +114,7 @@ def _join(outer: Element, inner: Element) -> None:
 
 
 def _grouped(children: list[Element]) -> list[Element]:
-    """Return neighbours that inherit the same as one group each; equal lines are one path."""
+    """Group neighbours with equal inherited attributes; equal lines become one path."""
     found: list[Element] = []
     for (tag, shared), alike in groupby(children, key=_look):
         members = list(alike)
@@ -138,7 +138,7 @@ def _look(element: Element) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 
 def _one_path(lines: list[Element]) -> str | None:
-    """Return lines as one path; None where one is anything but a line from a place."""
+    """Return lines as one path; None where any is not a plain line."""
     moves = []
     for line in lines:
         place = _PLACE.fullmatch(line.get("transform", "translate(0,0)"))

@@ -18,14 +18,14 @@ BEFORE, AFTER, HIGHLIGHT = "#9aa7b5", "#0f766e", "#b45309"
 INK = "#1e293b"
 CPU_COLOUR, GPU_COLOUR = AFTER, "#4f46e5"
 _LONGEST_NAME_PX = 320
-# Each part of a chart would be validated when it is made; the whole chart is, in `to_dict`.
+# No validation of each part of a chart; `to_dict` validates the whole chart.
 schemapi.DEBUG_MODE = False
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A Vega-Lite specification; `name` is the stem of the SVG, `caption` says how to read it."""
+    """A Vega-Lite specification; `name` is the stem of the SVG, `caption` explains it."""
 
     kind: ClassVar[str] = "figure"
     name: str
@@ -40,7 +40,7 @@ class Figure:
 
     @property
     def slim_svg(self) -> str:
-        """The drawing for the page: it looks the same, in tenths of a pixel."""
+        """The compact drawing for the page, in tenths of a pixel."""
         return slim(self.svg)
 
     def write_svg(self, folder: Path) -> Path:
@@ -52,34 +52,34 @@ class Figure:
 
 
 def in_order(names: Iterable[Any]) -> list[Any]:
-    """Return the distinct names, each where it first stands: the order of a chart's panels."""
+    """Return the distinct names in the order of first appearance, for a chart's panels."""
     return list(dict.fromkeys(names))
 
 
 def data(values: list[dict[str, Any]]) -> Any:
     """Return inline data of a chart; every row is a dictionary."""
-    return alt.Data(values=tuple(values))  # Altair copies lists with all that is in them, often
+    return alt.Data(values=tuple(values))  # Altair would often deep-copy lists
 
 
 def scaled(
     channel: Any, field: str, names: Iterable[str], values: Sequence[Any], **more: Any
 ) -> Any:
-    """Return a channel of a chart, such as alt.Color, with a value for each name of a field.
+    """Return a chart's channel, such as alt.Color, with a value for each name of a field.
 
-    Its legend is above the chart, unless `more` has another.
+    Its legend is above the chart, unless `more` says otherwise.
     """
     scale = alt.Scale(domain=list(names), range=list(values))
     return channel(field, scale=scale, **{"legend": alt.Legend(title=None, orient="top")} | more)
 
 
 def hover(*names: str, **formats: str) -> list[Any]:
-    """Return what a mark says when it is pointed at: names, then numbers in these formats."""
+    """Return a mark's tooltip: names, then numbers in these formats."""
     numbers = [alt.Tooltip(f"{key}:Q", format=form) for key, form in formats.items()]
     return [*(f"{name}:N" for name in names), *numbers]
 
 
 def specification(chart: Any) -> dict[str, Any]:
-    """Return a chart as a Vega-Lite document in the look that all figures share."""
+    """Return a chart as a Vega-Lite document in the common style of all figures."""
     document: dict[str, Any] = _visible(
         chart.configure(font="system-ui, sans-serif", background="transparent")
         .configure_view(stroke=None)
@@ -102,7 +102,7 @@ def specification(chart: Any) -> dict[str, Any]:
 
 
 def _visible(part: Any) -> Any:
-    """Names in data and titles come from documents; an SVG holds no control characters."""
+    """Escape control characters, which SVG forbids; names in data come from documents."""
     if isinstance(part, dict):
         return {key: _visible(value) for key, value in part.items()}
     if isinstance(part, list | tuple):

@@ -1,4 +1,4 @@
-"""The changes that a reader wants first."""
+"""The key figures of the report."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,17 +10,17 @@ _NO_CLEAR_CHANGE = "no clear change"
 
 
 class Effect(StrEnum):
-    """What a change is to whoever pays; the page shows each in another way."""
+    """The effect of a change; each has its own style on the page."""
 
     BETTER = "better"
     WORSE = "worse"
-    UNCLEAR = "unclear"  # noise may be all of it
+    UNCLEAR = "unclear"  # possibly only noise
     NONE = ""
 
 
 @dataclass(frozen=True)
 class KeyFigure:
-    """A change in per cent, with what changed and from what to what."""
+    """A change in per cent, with its subject and both values."""
 
     label: str
     change: str
@@ -29,10 +29,10 @@ class KeyFigure:
 
 
 def less(label: str, row: Row, stem: str, unit: str = "") -> KeyFigure:
-    """Return what a row says of `stem`: before and after, or the pairs' lowest and highest.
+    """Return a row's key figure of `stem`: before and after, or the pairs' lowest and highest.
 
-    The row's keys are `stem`_`unit`, `stem`_reduction_pct and the like. Where some pairs have more
-    and others less there is no clear change.
+    The row's keys are `stem`_`unit`, `stem`_reduction_pct and so on. Pairs with different signs
+    give no clear change.
     """
     before = row.get(f"{stem}_{unit}" if unit else stem)
     if not isinstance(before, (int, float)):
@@ -52,7 +52,7 @@ def less(label: str, row: Row, stem: str, unit: str = "") -> KeyFigure:
 
 
 def effect_of(difference_pct: float | None) -> Effect:
-    """Return what a difference is of which less is better; none where it is shown as 0.0 %."""
+    """Return the effect of a difference, where less is better; none if shown as 0.0 %."""
     shown_pct = round(difference_pct or 0.0, 1)
     if not shown_pct:
         return Effect.NONE
@@ -68,7 +68,7 @@ def change(difference_pct: float | None) -> str:
 
 
 def format_change(value: float) -> str:
-    """Return a number as key figures show it: with decimals where it is small."""
+    """Return a number for key figures, with decimals if it is small."""
     return f"{value:,.0f}" if abs(value) >= 100 or isinstance(value, int) else f"{value:,.2f}"
 
 

@@ -1,4 +1,4 @@
-"""One self-contained page: what was done, what came out, and what it cannot say."""
+"""One self-contained page: methods, results and caveats."""
 
 import json
 import zlib
@@ -23,8 +23,8 @@ from trimtab.evaluation.report.tables import exact
 def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str:
     """Return the page of these sections as HTML.
 
-    Scripts, styles and data are in the page, and its content policy forbids any request; without
-    JavaScript the figures are the drawn SVGs, and the tables are whole.
+    The page contains scripts, styles and data; its content policy forbids any request. Without
+    JavaScript, it shows the SVG figures and complete tables.
     """
     chapters: dict[Chapter, list[Block]] = {}
     key_figures: dict[str, list[KeyFigure]] = {}
@@ -33,7 +33,7 @@ def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str
         if section.chapter:
             chapters.setdefault(section.chapter, []).extend(section.page())
         for name, card in section.key_figures():
-            if name in failed and card.effect is Effect.BETTER:  # of what does not work
+            if name in failed and card.effect is Effect.BETTER:  # not better if it does not work
                 card = replace(card, effect=Effect.NONE)
             key_figures.setdefault(name, []).append(card)
     return (
@@ -63,7 +63,7 @@ def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str
 
 
 def format_remark(remarks: Iterable[tuple[str, str]]) -> list[str]:
-    """Return each remark once, after all its names."""
+    """Return each remark once, with all its names in front."""
     names: dict[str, list[str]] = {}
     for name, remark in remarks:
         names.setdefault(remark, []).append(name)
@@ -90,6 +90,6 @@ def table_library() -> dict[str, str]:
 
 
 def packed(text: str) -> str:
-    """Return a text as the page carries it: compressed (deflate, without a head) in base 64."""
+    """Return a text for the page: compressed (raw deflate) in base 64."""
     compressor = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
     return b64encode(compressor.compress(text.encode()) + compressor.flush()).decode()

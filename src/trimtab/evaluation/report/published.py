@@ -1,7 +1,7 @@
-"""The published figures, kept apart from ours and each with the place it was printed.
+"""The published figures, separate from ours, each with its place in a paper.
 
-`published/{paper}/paper.yaml` is a paper's title, and in which of its figures it shows what the
-report shows; every other file there is what the paper printed of one thing, named by `holds`.
+`published/{paper}/paper.yaml` has a paper's title, and its counterparts of the report's figures.
+Every other file there has the paper's values of one subject, named by `holds`.
 """
 
 import re
@@ -29,14 +29,14 @@ FOLDER = Path(__file__).parents[1] / "published"
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, strict=True)]
 Place: TypeAlias = Annotated[str, Field(pattern=r"^(Table|Section) [A-Z\d.]+$")]
-# What a schedule has to have for a row to be set beside it.
+# What a schedule needs to be comparable with a row.
 Applicability: TypeAlias = Literal["node_types", "priorities"]
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One published row: its values by column, and where they were printed.
+    """One published row: its values by column, and their place.
 
     `place` is "Table 2" or "Section 4.6"; a value's key ends in its unit (`_mb` is 10^6 bytes).
     """
@@ -49,7 +49,7 @@ class PublishedRow:
     values: Mapping[str, float | str]
 
     def number(self, key: str) -> float:
-        """Return a value that has to be a number; raises TrimtabError when it is not there."""
+        """Return a value that has to be a number; raises TrimtabError if it is missing."""
         value = self.values.get(key)
         if not isinstance(value, (int, float)):
             raise TrimtabError(f"{self.place} of {self.paper}, {self.row}: no number {key!r}")
@@ -79,7 +79,7 @@ class _Row(BaseModel):
 class _Printed(BaseModel):
     model_config = _STRICT
     holds: Text
-    place: Place | None = None  # of the rows that do not name their own
+    place: Place | None = None  # default of rows without their own
     hardware: Text
     bears_on: Applicability | None = None
     rows: list[_Row] = Field(min_length=1)
@@ -96,11 +96,11 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def published(holds: str, folder: Path = FOLDER) -> tuple[PublishedRow, ...]:
-    """Return all published rows that hold `holds`, e.g. "run_cost", paper by paper, as printed.
+    """Return all published rows of the subject `holds`, e.g. "run_cost", paper by paper.
 
-    Raises TrimtabError where there is none, and, naming file and key, for anything in `folder` that
-    is not a row with its source: an unknown or missing key, a value that is not a finite number or
-    a name, a reduction above 100 %, or a row given twice.
+    Raises TrimtabError where there is none, and, with file and key, for an invalid file in
+    `folder`: an unknown or missing key, a value that is not a finite number or a name, a reduction
+    above 100 %, or a duplicate row.
     """
     rows = _rows(folder).get(holds)
     if not rows:
@@ -109,12 +109,12 @@ def published(holds: str, folder: Path = FOLDER) -> tuple[PublishedRow, ...]:
 
 
 def stated(holds: str, key: str) -> float:
-    """Return the first published number `key` among the rows that hold `holds`."""
+    """Return the first published number `key` among the rows of the subject `holds`."""
     return next(row for row in published(holds) if key in row.values).number(key)
 
 
 def places(holds: str, folder: Path = FOLDER) -> str:
-    """Return where `holds` is in which papers, e.g. "Figure 5a of The Hidden Bloat"."""
+    """Return the places of `holds` in papers, e.g. "Figure 5a of The Hidden Bloat"."""
     places = {
         paper.title: paper.figures[holds]
         for paper in _papers(folder).values()
@@ -124,12 +124,12 @@ def places(holds: str, folder: Path = FOLDER) -> str:
 
 
 def titled(title: str, holds: str) -> str:
-    """Return a title with where papers show the same: "Sizes (Table 2 of The Hidden Bloat)"."""
+    """Return a title with its places in papers: "Sizes (Table 2 of The Hidden Bloat)"."""
     return f"{title} ({places(holds)})"
 
 
 def without_places(title: str) -> tuple[str, str]:
-    """Return a title without the places that `titled` added, and these; "" where there are none."""
+    """Split a title from the places that `titled` added; "" without places."""
     plain, _, shown = title.removesuffix(")").rpartition(" (")
     return (plain, shown) if plain and _PLACE.match(shown) else (title, "")
 
@@ -160,7 +160,7 @@ def _rows(folder: Path) -> dict[str, tuple[PublishedRow, ...]]:
 
 
 def read_checked(path: Path, model: type[_Model]) -> _Model:
-    """Return a YAML file as this model; raises TrimtabError, which names file and key."""
+    """Return a YAML file as this model; raises TrimtabError with file and key."""
     try:
         return model.model_validate(yaml.safe_load(path.read_text()))
     except (OSError, yaml.YAMLError) as error:

@@ -1,6 +1,6 @@
-"""A section of the report: it knows its tables, figures, key figures and remarks, and its place.
+"""The base of report sections: their tables, figures, key figures, remarks and place.
 
-A section is a class in any module of `trimtab.evaluation`; it is in the report because it exists.
+Every section class in any module of `trimtab.evaluation` is in the report.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,14 +19,14 @@ from trimtab.plugins import modules_in
 
 @dataclass(frozen=True)
 class Chapter:
-    """A heading of the page with its sections under it; `link` is its name in the navigation."""
+    """A heading of the page with its sections; `link` is its name in the navigation."""
 
     anchor: str
     heading: str
     link: str
 
 
-# The headings that sections share; a section may as well bring a heading of its own.
+# The headings that sections share; a section may also define its own.
 FILES = Chapter("files", "The whole environment", "Files")
 SIZE = Chapter("sizes", "Size", "Size")
 GPU_CODE = Chapter("gpu", "GPU code", "GPU code")
@@ -42,8 +42,8 @@ SCHEDULES = Chapter("schedules", "Schedules", "Schedules")
 class ReportSection:
     """A part of the report that is made from the measurements alone, about those of one `stage`.
 
-    Sections stand in the order of their `order`; those of one `chapter` stand together, where the
-    first of them does. A section without a chapter says something elsewhere on the page.
+    Sections are sorted by `order`; sections of one `chapter` stand at its first one. A section
+    without a chapter only contributes to other places on the page.
     """
 
     stage: ClassVar[str]
@@ -51,12 +51,12 @@ class ReportSection:
     chapter: ClassVar[Chapter | None] = None
 
     def __init__(self, measurements: Measurements) -> None:
-        """Remember what the section is made from."""
+        """Keep the section's measurements."""
         self.measurements = measurements
 
     @property
     def applies(self) -> bool:
-        """Whether the experiment has anything that the section is about."""
+        """Whether the experiment has data for this section."""
         return self.stage in self.measurements.results
 
     @property
@@ -65,7 +65,7 @@ class ReportSection:
         return self.measurements.results[self.stage]
 
     def make_tables(self) -> Iterable[Table]:
-        """Yield the tables, whole, as they are written to files."""
+        """Yield the complete tables, as written to files."""
         return ()
 
     def make_figures(self) -> Iterable[Figure]:
@@ -83,31 +83,31 @@ class ReportSection:
         return tuple(self.make_figures())
 
     def page(self) -> Iterable[Block]:
-        """Yield what stands under the chapter's heading: figures, then tables."""
+        """Yield the blocks under the chapter's heading: figures, then tables."""
         yield from self.figures
         yield from self.tables
 
     def top(self) -> Iterable[Block]:
-        """Yield what nobody may miss: it stands above everything."""
+        """Yield the most important blocks, above everything."""
         return ()
 
     def done(self) -> Iterable[Block]:
-        """Yield what stands under "What was done"."""
+        """Yield the blocks under "What was done"."""
         return ()
 
     def key_figures(self) -> Iterable[tuple[str, KeyFigure]]:
-        """Yield the changes that a reader wants first, each with what it is about."""
+        """Yield the key figures, each with the name of its subject."""
         return ()
 
     def caveats(self) -> Iterable[tuple[str, str]]:
-        """Yield what was not measured, was modelled or went wrong: its name ("" of all), a remark.
+        """Yield a name ("" for all) and a remark on each missing, modelled or failed measurement.
 
-        A remark that holds for several names is printed once.
+        A remark on several names is printed once.
         """
         return ()
 
     def metrics(self) -> Mapping[str, Any]:
-        """Return our numbers for `metrics.json`, by name or nested; sections add to one another."""
+        """Return our numbers for `metrics.json`, by name or nested; sections are merged."""
         return {}
 
 
@@ -120,7 +120,7 @@ class TargetSection(ReportSection):
 def find_sections() -> list[type[ReportSection]]:
     """Return the section classes of all modules of the evaluation, in the order of the report.
 
-    A class without an `order` is a base of others.
+    A class without an `order` is a base class.
     """
     sections = {
         kind

@@ -1,4 +1,4 @@
-"""A table of the report: one set of values, written as CSV and shown in HTML."""
+"""A table of the report: values written as CSV and shown in HTML."""
 
 import csv
 from collections.abc import Iterable, Mapping
@@ -24,11 +24,11 @@ MINUS = "\N{MINUS SIGN}"
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its key in the CSV, ending in the unit, and how the report shows it.
+    """A column: its key in the CSV, ending in the unit, and its format in the report.
 
-    `decimals` is None for text and truth values. `spread` names the two keys of the lowest and
-    highest value, which the report shows in the same cell and the CSV in columns of their own.
-    A column that is not `in_report` says the same of many rows: the report says it once.
+    `decimals` is None for text and truth values. `spread` has the keys of the lowest and highest
+    value; the report shows them in the same cell, the CSV in their own columns. A column that is
+    not `in_report` is equal in many rows, and mentioned once in the report.
     """
 
     key: str
@@ -38,11 +38,11 @@ class Column:
     in_report: bool = True
 
     def shown(self, row: Row) -> str:
-        """Return the cell's text for readers: rounded, with separators, a dash where unknown."""
+        """Return the cell's text for readers: rounded, with separators, a dash if unknown."""
         return shown(row.get(self.key), self.decimals)
 
     def shown_spread(self, row: Row) -> str:
-        """Return `low … high`, or nothing where the row has no spread."""
+        """Return `low … high`, or nothing if the row has no spread."""
         if self.spread is None or row.get(self.spread[0]) is None:
             return ""
         return " … ".join(shown(row.get(key), self.decimals) for key in self.spread)
@@ -50,10 +50,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under columns; `name` is the stem of the CSV file, `caption` says how to read it.
+    """Rows under columns; `name` is the stem of the CSV file, `caption` explains it.
 
-    `missing` says why no row is ours, where none is. `apart` are published values that need columns
-    of their own: they are written beside the file and shown below.
+    `missing` says why no row is ours, if so. `apart` are published values with other columns: they
+    are written beside the file and shown below.
     """
 
     kind: ClassVar[str] = "table"
@@ -67,12 +67,12 @@ class Table:
 
     @property
     def ours(self) -> tuple[Row, ...]:
-        """The rows that were not printed elsewhere."""
+        """The rows that are not published ones."""
         return tuple(row for row in self.rows if not is_published(row))
 
     @property
     def is_folded(self) -> bool:
-        """Whether there are published values only: the page folds them."""
+        """Whether there are only published values, which the page folds."""
         return not self.ours and bool(self.rows or self.apart)
 
     @property
@@ -82,7 +82,7 @@ class Table:
 
     @property
     def groups(self) -> dict[str, list[Row]]:
-        """The rows by where they are from: "" for ours, else the place that published them."""
+        """The rows by source: "" for ours, else the place of publication."""
         groups: dict[str, list[Row]] = {}
         for row in self.rows:
             place = f"{row['published_in']}; {row['hardware']}" if is_published(row) else ""
@@ -90,7 +90,7 @@ class Table:
         return groups
 
     def by_row(self, *keys: str) -> dict[str, dict[str, float]]:
-        """Return the numbers of our rows, each under the texts of its `keys` joined by "/"."""
+        """Return the numbers of our rows, each under its values of `keys` joined by "/"."""
         return {"/".join(str(row[key]) for key in keys): numbers(row) for row in self.ours}
 
     def write_csv(self, folder: Path) -> Path:
@@ -107,7 +107,7 @@ class Table:
 
 
 def exact(value: Value) -> str:
-    """Return a value as the CSV holds it: unrounded, and empty where unknown."""
+    """Return a value for the CSV: unrounded, and empty if unknown."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -116,31 +116,31 @@ def exact(value: Value) -> str:
 
 
 def shown(value: Value, decimals: int | None) -> str:
-    """Return a value as the report shows it, a number with `decimals` digits after the point."""
+    """Return a value for the report, numbers with `decimals` digits after the point."""
     if value is None or value == "":
         return UNKNOWN
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str) or decimals is None:
         return str(value)
-    if isinstance(value, int):  # a count, or a figure that was published without decimals
+    if isinstance(value, int):  # a count, or a figure published without decimals
         return f"{value:,}".replace("-", MINUS)
-    text = f"{value:z,.{decimals}f}"  # z: no minus before a zero
+    text = f"{value:z,.{decimals}f}"  # z: no negative zero
     return text.replace("-", MINUS)
 
 
 def reduction_pct(before: float, after: float) -> float | None:
-    """Return by how many per cent `after` is below `before`; None where there was nothing."""
+    """Return the reduction from `before` to `after` in per cent; None where it was 0."""
     return 100.0 * (before - after) / before if before else None
 
 
 def number(value: float) -> float | None:
-    """Return a number of a data frame, None where it is missing."""
+    """Return a number of a data frame, None if missing."""
     return None if pd.isna(value) else float(value)
 
 
 def energy_source(sources: "pd.Series[str]") -> str:
-    """Return `measured` only where every joule was; one modelled run makes a figure modelled."""
+    """Return `measured` only if every joule was; one modelled run makes a figure modelled."""
     return MEASURED if set(sources.dropna()) == {MEASURED} else MODELLED
 
 
@@ -154,12 +154,12 @@ def numbers(row: Row) -> dict[str, float]:
 
 
 def is_published(row: Row) -> bool:
-    """Return whether a row was printed elsewhere, not made from this experiment's files."""
+    """Return whether a row is published, not made from this experiment's files."""
     return row.get("source") == PUBLISHED
 
 
 def published_row(row: PublishedRow) -> Row:
-    """Return one published row, with its place in the paper, as it stands beside ours."""
+    """Return one published row, with its place in the paper, in the form of ours."""
     return {
         "name": row.row,
         "hardware": row.hardware,
@@ -186,9 +186,9 @@ def compared(
     who: Iterable[Column] = (Column("name", "Target"),),
     missing: str = Table.missing,
 ) -> Table:
-    """Return a table with the rows that papers printed of the same `name`, and where they did.
+    """Return a table with the published rows of the same `name`, and their places.
 
-    `columns` are those between `who` with its hardware and the source.
+    `columns` are between `who` with its hardware and the source.
     """
     return Table(
         name,

@@ -1,1 +1,1 @@
-"""What runs cost, before and after, and whether they gave the same."""
+"""The costs of runs before and after, and the equality of their outputs."""

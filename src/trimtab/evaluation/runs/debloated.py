@@ -1,4 +1,4 @@
-"""What was done to workloads and targets, whether it worked, and what cannot be said of it."""
+"""The debloating of workloads and targets: methods, verification and caveats."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,16 +22,16 @@ _NOISE = "times and energy are less sure than they look"
 
 
 class Debloated(TargetSection):
-    """The profiling runs, and the targets that were made of them."""
+    """The profiling runs, and the targets made from them."""
 
     order = 10
 
     def done(self) -> Iterator[Prose]:
-        """Yield in words what was run."""
+        """Yield a description of the runs."""
         yield prose("debloated.html.j2", measurements=self.measurements)
 
     def caveats(self) -> Iterator[tuple[str, str]]:
-        """Yield, in plain words, what was not measured, was modelled or went wrong."""
+        """Yield remarks on missing, modelled or failed measurements."""
         if not self.measurements.have_gpu_code:
             yield (
                 "",
@@ -44,17 +44,17 @@ class Debloated(TargetSection):
 
 
 class Verification(TargetSection):
-    """Which outputs were equal; a failure stands above everything."""
+    """The equality of outputs; a failure is at the top of the page."""
 
     order = 20
 
     @property
     def passed(self) -> bool:
-        """Whether every target passed with each of its workloads' outputs found equal."""
+        """Whether every target passed with equal outputs of all its workloads."""
         return all(map(_passed, self.measurements.targets))
 
     def make_tables(self) -> Iterator[Table]:
-        """A row for each verified workload of each target, with what verify.json says of it."""
+        """A row for each verified workload of each target, from verify.json."""
         yield Table(
             "verification",
             "Was the output the same?",
@@ -85,11 +85,11 @@ class Verification(TargetSection):
         yield prose("verdict.html.j2", passed=self.passed, targets=self.measurements.targets)
 
     def done(self) -> Iterator[Untitled]:
-        """Yield what was compared."""
+        """Yield the comparisons."""
         yield Untitled(self.tables[0])
 
     def metrics(self) -> Mapping[str, Any]:
-        """Return 1 when every output was equal, else 0."""
+        """Return 1 if every output was equal, else 0."""
         return {"verified": int(self.passed)}
 
 

@@ -1,4 +1,4 @@
-"""What debloating took: how long it was, and what tracing cost a run."""
+"""The effort of debloating: its duration, and the overhead of tracing."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -10,7 +10,7 @@ from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table, compa
 from trimtab.evaluation.runs.pairs import compare, spread_column
 
 PROFILER = "cupti_activity"
-# Conditions of RUNS, in the order of the table, and what was traced in them.
+# Conditions of RUNS, in the order of the table, and the traced objects.
 _TRACED = {
     "traced_kernels": "kernels",
     "traced_functions": "functions",
@@ -21,13 +21,13 @@ _TRACED = {
 
 
 class DebloatingTime(TargetSection):
-    """How long each step of debloating a target took, and what tracing cost each workload."""
+    """The duration of each step of debloating, and the overhead of tracing each workload."""
 
     order = 500
     chapter = EFFORT
 
     def make_tables(self) -> Iterator[Table]:
-        """A row for each target, and a row for each workload and way of tracing."""
+        """A row for each target, and a row for each workload and kind of tracing."""
         rows = []
         for target in self.measurements.targets:
             timings = asdict(target.manifest.timings)

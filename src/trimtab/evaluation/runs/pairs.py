@@ -1,4 +1,4 @@
-"""Interleaved runs, compared pair by pair."""
+"""Comparison of interleaved runs, pair by pair."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ ORIGINAL, DEBLOATED = "original", "debloated"
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """A quantity under two conditions, over the pairs of runs that were interleaved.
+    """A quantity under two conditions, over pairs of interleaved runs.
 
     `original` (or another base) and `other` are medians in the quantity's unit. `ratio` is the
     median of other / original over the pairs, `ratio_low` and `ratio_high` the smallest and the
@@ -27,18 +27,18 @@ class PairedComparison:
     ratio_high: float
 
     def reduction(self, stem: str) -> dict[str, Value]:
-        """Return the cells of `spread_column`: by how many per cent `other` is below."""
+        """Return the cells of `spread_column`: the reduction by `other` in per cent."""
         ratios = (self.ratio, self.ratio_high, self.ratio_low)
         return _spread(stem, (100 * (1 - ratio) for ratio in ratios))
 
     def increase(self, stem: str) -> dict[str, Value]:
-        """Return the cells of `spread_column`: by how many per cent `other` is above."""
+        """Return the cells of `spread_column`: the increase by `other` in per cent."""
         ratios = (self.ratio, self.ratio_low, self.ratio_high)
         return _spread(stem, (100 * (ratio - 1) for ratio in ratios))
 
 
 def spread_column(stem: str, heading: str) -> Column:
-    """Return the column of the median pair's per cent, with the lowest and highest of any pair."""
+    """Return the column of the median pair's change in per cent, with the extremes of all pairs."""
     middle, *ends = _spread(stem, (None, None, None))
     return Column(middle, heading, 1, (ends[0], ends[1]))
 
@@ -52,8 +52,8 @@ def compare(
 ) -> PairedComparison | None:
     """Compare a column of one workload's runs (RUNS) under `other` with those under `base`.
 
-    Only pairs in which both runs ended well and both have the quantity count; None when there
-    is no such pair. Drift of a noisy machine falls on both runs of a pair, hence the ratios.
+    Only pairs of two successful runs with the quantity count; None without such a pair. Ratios are
+    used because drift of a noisy machine affects both runs of a pair.
     """
     good = runs[runs["ended_well"] & runs["condition"].isin([base, other])]
     wide = good.pivot(index="repeat", columns="condition", values=quantity)

@@ -23,7 +23,7 @@ from trimtab.evaluation.report.tables import (
 )
 from trimtab.evaluation.runs.pairs import DEBLOATED, ORIGINAL, compare, spread_column
 
-# Key in the table: column of RUNS, heading, what divides it, digits shown.
+# By key in the table: column of RUNS, heading, divisor, digits shown.
 _QUANTITIES = {
     "peak_memory_mb": ("peak_rss_bytes", "Peak CPU memory, MB", MB, 1),
     "peak_gpu_memory_mb": ("peak_gpu_memory_bytes", "Peak GPU memory, MB", MB, 1),
@@ -54,7 +54,7 @@ _MEANING = (
 
 
 class RunCost(TargetSection):
-    """What running each workload took, and by how much that fell."""
+    """The cost of running each workload, and its reduction."""
 
     order = 400
     chapter = RUNS
@@ -82,7 +82,7 @@ class RunCost(TargetSection):
         yield _run_times(self.measurements)
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
-        """Yield what each workload of a target took, and less."""
+        """Yield the cost of each workload of a target, and its reduction."""
         for row in self.tables[0].ours:
             target = str(row["target"])
             suffix = "" if row["name"] == row["target"] else f", {row['name']}"
@@ -100,7 +100,7 @@ class RunCost(TargetSection):
 
 
 class RunCostByLoadingMode(TargetSection):
-    """Memory and time of the workloads that state how GPU code is loaded."""
+    """Memory and time of the workloads that state the loading of GPU code."""
 
     order = 220
     chapter = GPU_CODE
@@ -127,7 +127,7 @@ class RunCostByLoadingMode(TargetSection):
 
 
 def _target_column(rows: Iterable[Row]) -> Column:
-    """Return the column of targets; the report needs it where they have names of their own."""
+    """Return the column of targets, shown in the report if their names differ from workloads'."""
     return Column("target", "Target", in_report=any(row["target"] != row["name"] for row in rows))
 
 
@@ -152,7 +152,7 @@ def _run_row(target: DebloatedTarget, workload: str) -> dict[str, Value]:
 
 
 def _run_times(measurements: Measurements) -> Figure:
-    """Return the run time of every interleaved run, a line for each pair."""
+    """Return the run times of all interleaved runs, a line for each pair."""
     values, both = [], [ORIGINAL, DEBLOATED]
     for target in measurements.targets:
         good = target.runs[target.runs["ended_well"]]

@@ -1,1 +1,1 @@
-"""What became of jobs on clusters."""
+"""The results of jobs on clusters."""

@@ -21,12 +21,12 @@ _MEASURES = {"response_mean_s": "mean", "response_p95_s": "95th percentile"}
 
 
 class AgainstBaseline(ScheduleSection):
-    """Response time of each class and energy of the cluster, where there is a baseline."""
+    """Response time of each class and energy of the cluster, relative to a baseline."""
 
     order = 700
 
     def make_figures(self) -> Iterator[Figure]:
-        """Differences: of mean and tail, a panel for each setting and platform; and of energy."""
+        """Differences of mean and tail, a panel for each setting and platform; and of energy."""
         yield from map(self.of_main_classes, self._response())
         yield from self._energy()
 
@@ -104,7 +104,7 @@ def _latency_panel(setting: CellGroup, platform: str, values: list[dict[str, Any
 
 
 def _baseline_in_words(setting: CellGroup, platform: str) -> list[str]:
-    """Return lines of a few classes each."""
+    """Return the baseline's figures as lines of a few classes each."""
     said = []
     for outcome in outcomes(setting):
         if outcome.cell is setting.baseline and outcome.is_real is bool(platform):
@@ -124,7 +124,7 @@ def _seconds(outcome: ClassOutcome, key: str) -> str:
 
 
 def energy_values(setting: CellGroup) -> list[dict[str, Any]]:
-    """Return policy and difference_pct in total energy of each cell but the baseline."""
+    """Return policy and difference_pct in total energy of each cell except the baseline."""
     if setting.baseline is None:
         return []
     before = setting.baseline.total_energy_j

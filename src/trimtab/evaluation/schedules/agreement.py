@@ -1,4 +1,4 @@
-"""Formula, simulation and real run of the same cell, and how far they are from each other."""
+"""Formula, simulation and real run of the same cell, and their differences."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,12 +27,12 @@ _MEAN_OF_ERRORS = "all"
 
 
 class Agreement(ScheduleSection):
-    """The cells that more than one way answered."""
+    """The cells with several of these methods."""
 
     order = 760
 
     def make_tables(self) -> Iterator[Table]:
-        """A row for each class and quantity of these cells, and the means of their errors."""
+        """A row for each class and quantity of these cells, and the mean errors."""
         rows = [
             row
             for setting in self.schedules.settings
@@ -67,11 +67,11 @@ class Agreement(ScheduleSection):
         )
 
     def page(self) -> Iterator[Table]:
-        """Yield the table where there is anything to compare, here or in a paper."""
+        """Yield the table if there is anything to compare, here or in a paper."""
         yield from (table for table in self.tables if table.rows)
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
-        """Yield how far the ways are from each other."""
+        """Yield the errors between methods."""
         for row in self.tables[0].rows:
             for key, label in _ERRORS.items():
                 if row.get("job_class") == _MEAN_OF_ERRORS and row.get(key) is not None:
@@ -130,11 +130,11 @@ def _details(cell: Cell) -> str:
 
 
 def _in_both(simulated: Path, real: Path, job_class: str) -> pd.DataFrame:
-    """Return the times of the class' jobs that ran for real, those simulated beside them."""
+    """Return the times of the class' real jobs, with the simulated ones."""
     columns = ["job", "job_class", "response_s", "execution_s"]
     ran = pq.read_table(real, columns=columns).to_pandas()
     ran = ran[ran["job_class"] == job_class]
-    # The simulated trace may be far longer than the one that was run.
+    # The simulated trace may be far longer than the real one.
     wanted = [("job", "<=", int(ran["job"].max()))] if len(ran) else [("job", "<", 0)]
     of_it: pd.DataFrame = pq.read_table(simulated, columns=columns, filters=wanted).to_pandas()
     return of_it.merge(ran, on="job", suffixes=("_simulated", ""))
@@ -147,7 +147,7 @@ def _simulated(both: pd.DataFrame, key: str) -> float:
 
 
 def _job_error_pct(both: pd.DataFrame) -> float | None:
-    """Return the mean of each job's error without sign; None where no response took time."""
+    """Return the mean absolute error over jobs in per cent; None without response times."""
     both = both[both["response_s"] > 0]
     if both.empty:
         return None
@@ -156,7 +156,7 @@ def _job_error_pct(both: pd.DataFrame) -> float | None:
 
 
 def _means(rows: list[Row]) -> Iterator[Row]:
-    """Yield, for each quantity, the means of the errors without their sign."""
+    """Yield, for each quantity, the mean absolute errors."""
     for quantity in _QUANTITIES.values():
         mean: dict[str, Value] = {
             "name": "all policies",

@@ -1,4 +1,4 @@
-"""What each policy did to each class of jobs, and where their time went."""
+"""The effect of each policy on each class of jobs, and the parts of their time."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table, Value
 from trimtab.evaluation.schedules.section import SIMULATED, ScheduleSection, cell_row
 from trimtab.records.figures import ClassFigures
 
-# Each is followed by its difference from the baseline.
+# A column with the difference from the baseline follows each.
 _COMPARED = {"response_mean_s": "Mean response, s", "response_p95_s": "95th percentile, s"}
 _TIMES = {
     "response_p50_s": "Median response, s",
@@ -32,7 +32,7 @@ class ByClass(ScheduleSection):
     order = 730
 
     def make_tables(self) -> Iterator[Table]:
-        """A row for each class of each cell, simulated and real, beside its baseline."""
+        """A row for each class of each cell, simulated and real, with its baseline."""
         yield self.compared(
             "schedule",
             "What each policy did to each class of jobs",
@@ -94,7 +94,7 @@ def _outcomes(schedules: Schedules) -> Iterator[ClassOutcome]:
 
 
 def interval(numbers: ClassFigures, key: str) -> tuple[float, float] | None:
-    """Return the 99 % confidence interval of a number; None where it was not repeated."""
+    """Return the 99 % confidence interval of a number; None without replications."""
     middle, half = getattr(numbers, key), getattr(numbers, f"{key}_half_width_99")
     return None if middle is None or half is None else (middle - half, middle + half)
 
@@ -135,7 +135,7 @@ def _row(outcome: ClassOutcome) -> Row:
 
 
 def _identity(outcome: ClassOutcome) -> dict[str, Value]:
-    """Return what an outcome is about: policy, trace, cluster, class, and where it is from."""
+    """Return the identity of an outcome: policy, trace, cluster, class, and source."""
     return cell_row(outcome.cell) | {
         "job_class": outcome.job_class,
         "answered_by": outcome.answered_by,
@@ -154,5 +154,5 @@ def percent(share: float | None) -> float | None:
 
 
 def whole(value: float | None) -> float | int | None:
-    """Return a count as an integer; the mean over replications may be none."""
+    """Return a count as an integer; means over replications may be fractions."""
     return int(value) if value is not None and not pd.isna(value) and value % 1 == 0 else value

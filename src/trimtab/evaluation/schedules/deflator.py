@@ -64,7 +64,7 @@ class DeflatorCandidates(ScheduleSection):
         )
 
     def page(self) -> Iterator[Table]:
-        """Yield the Pareto set, the choice and the published, where there are any."""
+        """Yield the Pareto set, the choice and the published values, if any."""
         (table,) = self.tables
         rows = [row for row in table.rows if is_published(row) or row["pareto"] or row["chosen"]]
         if table.rows:

@@ -1,4 +1,4 @@
-"""What dropping tasks does to time."""
+"""The effect of dropped tasks on time."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ _RESPONSE = {"response_mean_s": "mean", "response_p95_s": "95th percentile"}
 
 
 class DropRatios(ScheduleSection):
-    """Time over the drop ratio, where policies of a setting differ in it."""
+    """Time over the drop ratio, if policies of a setting differ in it."""
 
     order = 770
 
@@ -56,7 +56,7 @@ class DropRatios(ScheduleSection):
 
 
 def series(setting: CellGroup) -> Iterator[tuple[str, list[Cell]]]:
-    """Yield the cells that differ in drop ratios alone: neither in evicting nor in sprinting."""
+    """Yield the cells that differ only in drop ratios, not in evicting or sprinting."""
     groups: dict[tuple[bool, bool], list[Cell]] = {}
     for cell in setting.cells:
         numbers = cell.classes.values()

@@ -1,4 +1,4 @@
-"""What debloating is worth to a cluster: the same jobs in their original and slim environments."""
+"""The gain of a cluster by debloating: equal jobs in original and slim environments."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ class OriginalAndDebloated(ScheduleSection):
     chapter = None
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
-        """Yield a card or two for each policy that both traces were played to."""
+        """Yield a card or two for each policy with both traces."""
         for original, debloated in self._pairs():
             title = f"{original.trace} → {debloated.trace} on {original.cluster}"
             remark = _said_of_work(debloated)
@@ -48,7 +48,7 @@ class OriginalAndDebloated(ScheduleSection):
 
 
 def _said_of_work(debloated: TraceFacts) -> str:
-    """Return where the jobs' service times are, for they do not clearly differ; else nothing."""
+    """Return a remark if the jobs' service times do not clearly differ; else nothing."""
     same = all("work_s" in each.no_clear_change for each in debloated.measured.values())
     return "; service times do not clearly differ and are the same in both" if same else ""
 

@@ -1,4 +1,4 @@
-"""What protection costs: each cell with secure jobs beside itself without protection."""
+"""The cost of protection: each cell with secure jobs, compared without protection."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -34,7 +34,7 @@ _SAID = (
 
 
 class PriceOfProtection(ScheduleSection):
-    """Response times, waste and energy with and without protection, where a class is secure."""
+    """Response times, waste and energy with and without protection, if a class is secure."""
 
     order = 795
 
@@ -94,7 +94,7 @@ class PriceOfProtection(ScheduleSection):
         )
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
-        """Yield what the first policy's secure classes pay."""
+        """Yield the cost of protection for the first policy's secure classes."""
         for setting in self.schedules.settings:
             cell = setting.cells[0]
             protection = cell.summary.protection
@@ -135,7 +135,7 @@ def _without(key: str) -> str:
 
 
 def _compared(key: str, without: Any, typical: Any, low: Any, high: Any) -> Row:
-    """Return the cells of a figure, one of which may be missing."""
+    """Return the cells of a figure; some may be missing."""
     return {
         _without(key): without,
         key: typical,

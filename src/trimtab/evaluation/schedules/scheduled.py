@@ -1,4 +1,4 @@
-"""What was scheduled, which policies were best, and what the report cannot say of it."""
+"""The schedules: methods, best policies and caveats."""
 
 from collections.abc import Iterator
 
@@ -10,13 +10,13 @@ from trimtab.evaluation.schedules.section import ScheduleSection
 
 
 class Scheduled(ScheduleSection):
-    """The cells, how they were answered, and the policies with the least energy and response."""
+    """The cells, their methods, and the policies with the least energy and response."""
 
     order = 690
     chapter = None
 
     def done(self) -> Iterator[Prose]:
-        """Yield in words what was simulated and run."""
+        """Yield a description of simulations and real runs."""
         yield prose(
             "scheduled.html.j2", schedules=self.schedules, targets=self.measurements.targets
         )
@@ -28,7 +28,7 @@ class Scheduled(ScheduleSection):
                 yield setting.label, card
 
     def caveats(self) -> Iterator[tuple[str, str]]:
-        """Yield, in plain words, what was modelled, not possible or left out."""
+        """Yield remarks on modelled, impossible or omitted results."""
         for setting in self.schedules.settings:
             yield from _of_setting(setting)
         for trace in self.schedules.traces:
@@ -71,7 +71,7 @@ def _least_energy(setting: CellGroup) -> Iterator[KeyFigure]:
 
 
 def _shortest(setting: CellGroup) -> Iterator[KeyFigure]:
-    """Yield the policy that is best for the lowest class, and what it does to the highest."""
+    """Yield the best policy for the lowest class, and its effect on the highest."""
     highest, lowest = setting.classes[0], setting.classes[-1]
     compared = [
         outcome

@@ -1,4 +1,4 @@
-"""What the sections about schedules share, and one look for their charts."""
+"""The base of the sections about schedules, and the common style of their charts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,9 +25,9 @@ from trimtab.evaluation.report.tables import (
 from trimtab.records.trace_facts import TraceFacts
 
 SIMULATED = "simulated"
-# Okabe and Ito's palette, which people with any kind of colour blindness can tell apart.
+# Okabe and Ito's palette, distinguishable with any kind of colour blindness.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", INK)
-# Of a recorded trace with many classes the page shows those with the most jobs.
+# For a recorded trace with many classes, the page shows those with the most jobs.
 MOST = len(PALETTE) - 1
 OTHERS = "other classes"
 SAID = f"Of a trace with more than {MOST} classes those with the most jobs"
@@ -54,19 +54,19 @@ def palette_colour(field: str, names: Sequence[str], title: str) -> Any:
 
 
 def zero_line(axis: str) -> Any:
-    """Return the line on which a difference, drawn along `axis` ("x" or "y"), is none."""
+    """Return the zero line of a difference drawn along `axis` ("x" or "y")."""
     return alt.Chart(data([{"zero": 0}])).mark_rule(color=INK).encode(**{axis: "zero:Q"})
 
 
 def figure_of(name: str, title: str, caption: str, panels: Iterable[Any]) -> Iterator[Figure]:
-    """Yield what `own_figure_of` does; the title has the places in papers that show the same."""
+    """Yield the figure of `own_figure_of`, with its places in papers in the title."""
     yield from own_figure_of(name, titled(title, name), caption, panels)
 
 
 def own_figure_of(name: str, title: str, caption: str, panels: Iterable[Any]) -> Iterator[Figure]:
-    """Yield the figure of these panels, one under the other; without any there is none.
+    """Yield the figure of these panels, one below the other; nothing without panels.
 
-    Each panel has axes, colours and legends of its own. No paper shows the same.
+    Each panel has its own axes, colours and legends. The figure is in no paper.
     """
     drawn = list(panels)
     if drawn:
@@ -98,11 +98,11 @@ class ScheduleSection(ReportSection):
 
     @cached_property
     def charted(self) -> Schedules:
-        """The cells as charts show them: of many classes those with the most jobs."""
+        """The cells for charts: if classes are many, those with the most jobs."""
         return with_shown_classes(self.schedules)
 
     def of_main_classes(self, figure: Figure) -> Figure:
-        """Return a figure whose caption says so where it leaves classes out."""
+        """Return a figure with a note in its caption if it omits classes."""
         if all(len(setting.classes) <= MOST for setting in self.schedules.settings):
             return figure
         return replace(figure, caption=f"{figure.caption} {SAID}.")
@@ -116,9 +116,9 @@ class ScheduleSection(ReportSection):
         rows: Iterable[Row],
         who: Iterable[Column] = POLICY_COLUMNS,
     ) -> Table:
-        """Return a table with the published rows of the same `name` that bear on these schedules.
+        """Return a table with the published rows of `name` that apply to these schedules.
 
-        `columns` are those between `who` and the source.
+        `columns` are between `who` and the source.
         """
         bears_on = _bears_on(self.schedules)
         theirs = [published_row(row) for row in published(name) if row.bears_on in bears_on]
@@ -126,7 +126,7 @@ class ScheduleSection(ReportSection):
         return Table(name, title, caption, columns, (*rows, *theirs))
 
     def page(self) -> Iterable[Block]:
-        """Yield figures, then tables: of many classes those with the most jobs."""
+        """Yield figures, then tables; if classes are many, those with the most jobs."""
         yield from self.figures
         yield from (without_other_classes(table, self.schedules) for table in self.tables)
 
@@ -143,7 +143,7 @@ class ScheduleSection(ReportSection):
 
 
 def shown_classes(schedules: Schedules) -> Shown:
-    """Return the classes to show of each cluster and trace: those with the most jobs."""
+    """Return the classes to show for each cluster and trace: those with the most jobs."""
     found = {}
     for setting in schedules.settings:
         jobs: dict[str, float] = {}
@@ -156,7 +156,7 @@ def shown_classes(schedules: Schedules) -> Shown:
 
 
 def with_shown_classes(schedules: Schedules) -> Schedules:
-    """Return the schedules for charts: other classes are left out, or one in what arrives."""
+    """Return the schedules for charts: other classes are left out, or merged in arrivals."""
     shown = shown_classes(schedules)
     return replace(
         schedules,
@@ -166,7 +166,7 @@ def with_shown_classes(schedules: Schedules) -> Schedules:
 
 
 def without_other_classes(table: Table, schedules: Schedules) -> Table:
-    """Return a table with a row for each class for the page; its file has all."""
+    """Return a table with rows for shown classes only; its file has all."""
     shown = shown_classes(schedules)
     rows = [
         row
@@ -190,7 +190,7 @@ def _trace(facts: TraceFacts, shown: Shown) -> TraceFacts:
 
 
 def cell_row(cell: Cell) -> dict[str, Value]:
-    """Return what a row about a cell begins with."""
+    """Return the first cells of a row about a cell."""
     return {
         "name": cell.label,
         "trace": cell.summary.trace,
@@ -201,9 +201,9 @@ def cell_row(cell: Cell) -> dict[str, Value]:
 
 
 def _bears_on(schedules: Schedules) -> set[Applicability]:
-    """Return what of the schedules is like the published ones.
+    """Return in which respects the schedules are comparable with published ones.
 
-    Nodes of several types, among which HEATS chooses, and priorities, among which DiAS does.
+    These are nodes of several types, as for HEATS, and several priorities, as for DiAS.
     """
     kinds: set[Applicability] = set()
     for cell in schedules.cells:

@@ -1,4 +1,4 @@
-"""What is known of a trace before any policy: when jobs arrive, and what dropping tasks costs."""
+"""Facts of a trace, independent of policies: arrivals, and the cost of dropped tasks."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ _BINS = 400
 
 
 class AccuracyLoss(ScheduleSection):
-    """Accuracy lost over the drop ratio, where a trace states it."""
+    """Loss of accuracy over the drop ratio, if a trace states it."""
 
     order = 780
 
@@ -35,7 +35,7 @@ class AccuracyLoss(ScheduleSection):
 
 
 class ArrivalTimes(ScheduleSection):
-    """Jobs that arrive over time, where any do."""
+    """Arrivals of jobs over time."""
 
     order = 800
 
@@ -107,7 +107,7 @@ def _arrivals(trace: TraceFacts, schedules: Schedules) -> Any:
 
 
 def _panel_of(trace: TraceFacts, schedules: Schedules) -> tuple[str, list[str]]:
-    """Return the trace's label, and its classes in the order that gives them their colours."""
+    """Return the trace's label, and its classes in the order of colours."""
     label, classes = trace.trace, list[str]()
     for setting in schedules.settings:
         if (setting.trace, setting.cluster) == (trace.trace, trace.cluster):

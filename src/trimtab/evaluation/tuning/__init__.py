@@ -1,1 +1,1 @@
-"""The chapter about tuning: the tuners beside each other, and what they found."""
+"""The chapter about tuning: comparison of tuners, and their results."""

@@ -1,4 +1,4 @@
-"""What the tuners found: the best configurations, and what became of trials rung by rung."""
+"""The tuners' results: the best configurations, and trials rung by rung."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from trimtab.evaluation.tuning.section import WHO, TuningSection, who
 
 _SEED = Column("seed", "Seed", 0)
 _BUDGET = (Column("epochs", "Epochs", 0), Column("data_fraction", "Data", 2))
-# Of the inference that was tuned beside, where it was.
+# Columns of inference, if it was tuned.
 _INFERENCE = {
     "inference_s": ("Inference, s a sample", 6),
     "inference_s_low": ("at least, emulated", 6),
@@ -106,7 +106,7 @@ def _rungs(cell: TunedCell) -> Iterator[Row]:
 
 
 def format_parameter_name(text: str) -> str:
-    """Return a JSON object of values as a person reads it: batch_size 16, learning_rate 0.0012."""
+    """Return a JSON object of values for readers: batch_size 16, learning_rate 0.0012."""
     try:
         values = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What one parameter does to a training, seen in trials that differ in it alone."""
+"""The effect of one parameter on training, from trials that differ only in it."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -23,13 +23,13 @@ _CHANGES = {
 
 
 class ParameterEffects(TuningSection):
-    """The difference that a value makes against another, all else the same."""
+    """The difference between two values of a parameter, all else equal."""
 
     order = 636
 
     @property
     def applies(self) -> bool:
-        """Whether any two trials differ in one parameter alone."""
+        """Whether any two trials differ in only one parameter."""
         return super().applies and bool(self._rows)
 
     @property
@@ -37,7 +37,7 @@ class ParameterEffects(TuningSection):
         return [row for cell in self.measurements.tunings for row in _effects(cell)]
 
     def make_tables(self) -> Iterator[Table]:
-        """Yield a row for each value of a parameter, beside each combination of all others."""
+        """Yield a row for each value of a parameter, for each combination of all others."""
         yield Table(
             "parameter_effects",
             "What one parameter does",
@@ -58,7 +58,7 @@ class ParameterEffects(TuningSection):
         )
 
     def make_figures(self) -> Iterator[Figure]:
-        """Yield the effects of hyperparameters, and those of cores beside each of them."""
+        """Yield the effects of hyperparameters, and of cores for each of their values."""
         groups = [(cell, list(_effects(cell))) for cell in self.measurements.tunings]
         yield from figure_of(
             "parameter_effects",
@@ -134,7 +134,7 @@ def _change_pct(before: float, after: float) -> float | None:
 
 
 def _by_numbers(text: str) -> list[tuple[bool, float, str]]:
-    """Return what sorts "batch size 64" before "batch size 256"."""
+    """Return a key that sorts "batch size 64" before "batch size 256"."""
     return [
         (True, float(word), "") if word.replace(".", "", 1).isdigit() else (False, 0.0, word)
         for word in text.replace(",", "").split()

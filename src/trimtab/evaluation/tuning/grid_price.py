@@ -1,4 +1,4 @@
-"""What it costs to try every combination of parameters on rented instances.
+"""The cost of trying every combination of parameters on rented instances.
 
 Rocha's thesis, section 6.1: the cost grows exponentially with the number of parameters.
 """
@@ -22,13 +22,13 @@ from trimtab.evaluation.tuning.section import WHO, TuningSection, who
 
 PRICES = Path(__file__).with_name("prices.yaml")
 _CORES = "system.cores"
-_MOST = 6  # parameters, each of three values: as published
+_MOST = 6  # parameters, with three values each: as published
 _VALUES = 3
 _S_PER_HOUR = 3600.0
 
 
 class Instance(BaseModel):
-    """What can be rented: its name, its CPUs and its price."""
+    """An instance for rent: its name, its CPUs and its price."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
     name: Text
@@ -37,7 +37,7 @@ class Instance(BaseModel):
 
 
 class Prices(BaseModel):
-    """The file `prices.yaml`: where the prices are from, and what they are."""
+    """The file `prices.yaml`: the prices and their source."""
 
     model_config = ConfigDict(extra="forbid")
     source: Text
@@ -45,7 +45,7 @@ class Prices(BaseModel):
 
 
 class GridPrice(TuningSection):
-    """The price of a grid over one to six parameters, by the durations of a grid's trials."""
+    """The price of a grid over one to six parameters, from the durations of a grid's trials."""
 
     order = 660
 
@@ -98,7 +98,7 @@ class GridPrice(TuningSection):
 
 @cache
 def prices(path: Path = PRICES) -> Prices:
-    """Return the prices of a file; raises TrimtabError, which names file and key."""
+    """Return the prices of a file; raises TrimtabError with file and key."""
     return read_checked(path, Prices)
 
 

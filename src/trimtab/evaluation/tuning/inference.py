@@ -1,4 +1,4 @@
-"""What the use of a model costs, and what the tuners that know of it deploy."""
+"""The cost of inference, and the choices of tuners that know it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,20 +25,20 @@ _PANELS = {
 
 
 class Inference(TuningSection):
-    """The configurations of inference that were measured, and those of the best models."""
+    """The measured configurations of inference, and those of the best models."""
 
     order = 645
 
     @property
     def applies(self) -> bool:
-        """Whether any tuner knew what inference costs."""
+        """Whether any tuner knew the cost of inference."""
         return super().applies and any(
             cell.trials["inference_s"].notna().any() or not cell.inference.empty
             for cell in self.measurements.tunings
         )
 
     def make_tables(self) -> Iterator[Table]:
-        """Yield a row for each architecture and configuration of its use."""
+        """Yield a row for each architecture and inference configuration."""
         yield Table(
             "inference_measured",
             "Inference that was measured",
@@ -58,7 +58,7 @@ class Inference(TuningSection):
         )
 
     def make_figures(self) -> Iterator[Figure]:
-        """Yield what batch size, cores and architecture do to a model's use, and what is found."""
+        """Yield the effects of batch size, cores and architecture on inference, and the results."""
         panels = [
             panel
             for cell in _one_each(self.measurements.tunings)
@@ -102,7 +102,7 @@ def _measured(cell: TunedCell) -> Iterator[Row]:
 
 
 def _one_each(cells: tuple[TunedCell, ...]) -> list[TunedCell]:
-    """Return of each workload and machine the cell that has the most measured."""
+    """Return, for each workload and machine, the cell with the most measurements."""
     most: dict[tuple[str, str], TunedCell] = {}
     for cell in cells:
         key = (cell.workload, cell.hardware)

@@ -1,7 +1,7 @@
-"""By how much what the inference tuning server tells misses: the percent error.
+"""The percent error of the inference tuning server.
 
-Rocha's thesis, section 7.5.4. Told is what was measured beside training; empirical is the same
-configuration, measured on this machine with nothing beside it.
+Rocha's thesis, section 7.5.4. "Told" values were measured beside training; "empirical" ones are of
+the same configuration on this machine, with nothing beside it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,13 +22,13 @@ _ERRORS = {"throughput_error_pct": "Throughput", "energy_error_pct": "Energy"}
 
 
 class InferenceError(TuningSection):
-    """What the server told of each configuration, and what it takes alone."""
+    """The server's value of each configuration, and the value measured alone."""
 
     order = 646
 
     @property
     def applies(self) -> bool:
-        """Whether anything that was told has been measured again alone."""
+        """Whether any of the server's configurations was measured again alone."""
         return super().applies and bool(self._rows)
 
     @property

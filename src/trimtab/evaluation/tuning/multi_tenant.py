@@ -1,7 +1,7 @@
-"""Tuning jobs that share a cluster: response times, simulated with searches' measured durations.
+"""Tuning jobs that share a cluster: response times, simulated from measured durations.
 
-Rocha's thesis, section 6.4.5: jobs are served in the order in which they arrive, at exponentially
-distributed intervals; workloads take turns, and a fifth of the jobs is unseen.
+Rocha's thesis, section 6.4.5: jobs are served in the order of arrival, with exponentially
+distributed intervals. Workloads take turns, and a fifth of the jobs is unseen.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 class Met(NamedTuple):
-    """A search, and whether it began with what earlier ones of its workload had learnt."""
+    """A search, and whether it began with knowledge from earlier ones of its workload."""
 
     search: SeedSearch
     known: bool
@@ -39,7 +39,7 @@ Searches = tuple[Met, ...]
 class Tenants:
     """The tuners of some workloads that share a machine.
 
-    `searches` are those of each tuner, by its label, workload by workload.
+    `searches` are by tuner's label, then workload by workload.
     """
 
     label: str
@@ -54,7 +54,7 @@ class MultiTenant(TuningSection):
 
     @property
     def applies(self) -> bool:
-        """Whether tuners are compared on anything."""
+        """Whether tuners are compared in any setting."""
         return super().applies and any(len(setting.cells) > 1 for setting in self.settings)
 
     def make_tables(self) -> Iterator[Table]:
@@ -93,7 +93,7 @@ class MultiTenant(TuningSection):
         )
 
     def _tenants(self) -> Iterator[Tenants]:
-        """Yield each workload alone, and those that the same tuners tuned together."""
+        """Yield each workload alone, and workloads of the same tuners together."""
         together: dict[tuple[str, str, tuple[str, ...]], list[dict[str, Searches]]] = {}
         for setting in self.settings:
             searches = _by_tuner(setting)
@@ -111,7 +111,7 @@ class MultiTenant(TuningSection):
 
 
 def _by_tuner(setting: TunedSetting) -> dict[str, Searches]:
-    """Return the searches of each tuner, by its label; of one that came after it, too."""
+    """Return the searches of each tuner, by label, including those of tuners after it."""
     labels = {cell.tuner: cell.label for cell in setting.cells}
     before = {cell.after for cell in setting.cells}
     found: dict[str, Searches] = {}
@@ -126,8 +126,8 @@ def _by_tuner(setting: TunedSetting) -> dict[str, Searches]:
 def responses(intervals_s: FloatArray, services_s: FloatArray) -> FloatArray:
     """Return the response time of each job, in seconds, served one by one as they arrive.
 
-    Lindley's recursion: a job waits for what the one before it waited and took, less the interval
-    between both (the first interval is that before the first job).
+    Lindley's recursion: a job waits for the previous job's waiting and service time, minus the
+    interval between both. The first interval is before the first job.
     """
     steps = np.concatenate([[0.0], services_s[:-1] - intervals_s[1:]])
     walk = np.cumsum(steps)
@@ -147,7 +147,7 @@ def _rows(tenants: Tenants, loads: Sequence[float]) -> Iterator[Row]:
     for load in loads:
         before: float | None = None
         for label, of_tuner in services.items():
-            # As many jobs arrive for every tuner as give the first one this load.
+            # All tuners get the arrival rate that gives the first one this load.
             mean_s = float(responses(gaps * first.mean() / load, of_tuner).mean())
             row: dict[str, Value] = {
                 "name": label, "workloads": tenants.label, "objective": tenants.objective,
@@ -162,7 +162,7 @@ def _rows(tenants: Tenants, loads: Sequence[float]) -> Iterator[Row]:
 
 
 def _services(workloads: Sequence[Searches], unseen: Any, which: FloatArray) -> FloatArray:
-    """Return how long each job takes: workloads in turn, of each a search that was measured."""
+    """Return each job's duration: workloads in turn, each with a measured search."""
     services = np.empty(len(which))
     turn = np.arange(len(which)) % len(workloads)
     for at, searches in enumerate(workloads):
@@ -174,7 +174,7 @@ def _services(workloads: Sequence[Searches], unseen: Any, which: FloatArray) -> 
 
 
 def _durations(searches: Searches) -> tuple[list[float], list[float]]:
-    """Return the durations of the searches that met a new workload, and a known one."""
+    """Return the durations of searches of new workloads, and of known ones."""
     new: list[float] = []
     known: list[float] = []
     for one in searches:
@@ -183,7 +183,7 @@ def _durations(searches: Searches) -> tuple[list[float], list[float]]:
 
 
 def _is_known(search: SeedSearch) -> bool:
-    """Whether the workload was known when the search began: to the first trial that ended."""
+    """Whether the workload was known at the search's start: by the first trial that ended."""
     return bool(search.trials.sort_values("ended_s")["known"].iloc[0])
 
 

@@ -1,4 +1,4 @@
-"""How much less time and energy tuners take than the first one, and what the thesis says."""
+"""The reductions of time and energy by tuners against the first one, and the thesis' values."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,13 +29,13 @@ _QUANTITIES = {
 
 
 class TuningReductions(TuningSection):
-    """Every search against the first tuner's of the same seed, and the published ones."""
+    """Every search against the first tuner's of the same seed, and the published values."""
 
     order = 632
 
     @property
     def applies(self) -> bool:
-        """Whether tuners are compared on anything."""
+        """Whether tuners are compared in any setting."""
         return super().applies and any(len(setting.cells) > 1 for setting in self.settings)
 
     def make_figures(self) -> Iterator[Figure]:

@@ -1,4 +1,4 @@
-"""Where tuners look: the configurations of two parameters, and how good they were."""
+"""The searched configurations of two parameters, and their scores."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -12,11 +12,11 @@ from trimtab.evaluation.schedules.section import figure_of
 from trimtab.evaluation.tuning.section import TuningSection
 
 _AXIS = alt.Axis(tickCount=4, format="~g", grid=False)
-_MOST_NAMED = 9  # trials whose number stands beside them, as in the thesis
+_MOST_NAMED = 9  # trials with a number beside them, as in the thesis
 
 
 class SearchedConfigurations(TuningSection):
-    """Trials in the plane of the two parameters that take the most values."""
+    """Trials in the plane of the two parameters with the most values."""
 
     order = 638
 
@@ -77,7 +77,7 @@ def _values(cell: TunedCell, names: list[str]) -> list[dict[str, Any]]:
     parameters = cell.parameters.loc[last.index]
     found = []
     for (_, row), (_, values) in zip(last.iterrows(), parameters.iterrows(), strict=True):
-        x, y = (values.get(name) for name in names)  # of an architecture without it, NaN
+        x, y = (values.get(name) for name in names)  # NaN for an architecture without it
         if all(is_number(value) and value == value for value in (x, y)):
             found.append(
                 {

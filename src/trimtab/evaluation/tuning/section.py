@@ -1,4 +1,4 @@
-"""What the sections about tuning share."""
+"""The base of the sections about tuning."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -26,12 +26,12 @@ class TuningSection(ReportSection):
 
     @cached_property
     def settings(self) -> tuple[TunedSetting, ...]:
-        """What tuners are compared on, with their cells."""
+        """The settings for comparing tuners, with their cells."""
         return tuple(settings_of(self.measurements.tunings))
 
 
 def who(cell: TunedCell) -> dict[str, Value]:
-    """Return what a row about a cell begins with."""
+    """Return the first cells of a row about a cell."""
     return {
         "name": cell.label,
         "workload": cell.workload,
@@ -42,9 +42,9 @@ def who(cell: TunedCell) -> dict[str, Value]:
 
 
 def of_seeds(key: str, values: Iterable[float | None]) -> dict[str, Value]:
-    """Return the median of one value a search under `key`, and its ends where there are several.
+    """Return the median over searches under `key`, and its extremes if there are several.
 
-    The keys of the ends have `_low` and `_high` before the unit, as spread_of has them.
+    The keys of the extremes are from spread_of, with `_low` and `_high` before the unit.
     """
     known = [value for value in values if value is not None and value == value]
     if not known:
@@ -65,7 +65,7 @@ def spread_of(key: str) -> tuple[str, str]:
 def against(
     baseline: Sequence[SeedSearch], searches: Sequence[SeedSearch], value: str
 ) -> list[float | None]:
-    """Return by how many per cent `value` is below the baseline's, seed by seed."""
+    """Return the reduction of `value` from the baseline's in per cent, seed by seed."""
     before = {search.seed: getattr(search, value) for search in baseline}
     return [
         reduction_pct(before[search.seed], getattr(search, value))

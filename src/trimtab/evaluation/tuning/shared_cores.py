@@ -1,7 +1,7 @@
-"""What a search finds on some cores that other jobs use, too.
+"""The results of searches on cores shared with other jobs.
 
-Rocha's thesis, section 6.2: error and training time of the model that is found, against those of
-one search that has the machine to itself.
+Rocha's thesis, section 6.2: error and training time of the found model, against a search alone on
+the machine.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _LESS = {"error_reduction_pct": "Less error, %", "training_reduction_pct": "Less
 
 
 class SharedCoresCell(NamedTuple):
-    """A cell that was searched on `cores` for `jobs`, and its best models, the median of seeds."""
+    """A cell searched on `cores` among `jobs`, and its best models, as medians over seeds."""
 
     cell: TunedCell
     cores: int
@@ -31,13 +31,13 @@ class SharedCoresCell(NamedTuple):
 
 
 class SharedCores(TuningSection):
-    """Tuners on some cores among some jobs, against the first one alone on the most cores."""
+    """Tuners on shared cores, against the first one alone on the most cores."""
 
     order = 634
 
     @property
     def applies(self) -> bool:
-        """Whether there are a search that had its cores to itself, and others to compare with."""
+        """Whether there are a search alone on its cores, and others to compare."""
         return super().applies and bool(self._rows)
 
     @property
@@ -49,11 +49,11 @@ class SharedCores(TuningSection):
         alone = [one for one in first if one.jobs == 1]
         if not alone or max(one.jobs for one in conditions) == 1:
             return []
-        baseline = max(alone, key=lambda one: one.cores)  # the first objective's
+        baseline = max(alone, key=lambda one: one.cores)  # the first objective's wins ties
         return [_row(one, baseline) for one in conditions if one.cell is not baseline.cell]
 
     def make_tables(self) -> Iterator[Table]:
-        """Yield a row for each cell but the baseline."""
+        """Yield a row for each cell except the baseline."""
         rows = self._rows
         yield Table(
             "among_jobs",
@@ -92,7 +92,7 @@ class SharedCores(TuningSection):
 
 
 def _condition(cell: TunedCell) -> SharedCoresCell | None:
-    """Return under what a cell was searched, where it says so and is the same for all trials."""
+    """Return a cell's cores and jobs, if known and equal for all trials."""
     parameters = cell.parameters
     if not {_JOBS, _CORES} <= set(parameters):
         return None

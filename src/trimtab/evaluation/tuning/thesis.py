@@ -1,4 +1,4 @@
-"""What of the thesis' figures about tuning an experiment shows, and why not the rest."""
+"""The thesis' figures about tuning that an experiment reproduces, and why not the others."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,8 +9,7 @@ from trimtab.evaluation.tuning.section import TuningSection
 
 
 class Shown(NamedTuple):
-    """A figure of the thesis: the figures of the report that show the same, the experiment that
-    has what they need, and what is missing or different."""
+    """A figure of the thesis: its counterparts here, their experiment, and the differences."""
 
     place: str
     shows: str
@@ -56,7 +55,7 @@ THESIS = (
 
 
 class ThesisFigures(TuningSection):
-    """A line for each figure of the thesis: drawn here, or why not."""
+    """A line for each figure of the thesis: reproduced here, or why not."""
 
     order = 680
 

@@ -1,4 +1,4 @@
-"""Trials one by one: when they ended, what they cost, and on which budgets they trained."""
+"""Single trials: their ends, their costs, and their budgets."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -17,7 +17,7 @@ class Trials(TuningSection):
     order = 635
 
     def make_figures(self) -> Iterator[Figure]:
-        """Yield what an epoch took over the tuning time, trials in order, and their budgets."""
+        """Yield the cost of epochs over the tuning time, trials in order, and their budgets."""
         yield from figure_of(
             "trials_over_tuning_time",
             "How fast trials train",

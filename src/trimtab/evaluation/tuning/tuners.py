@@ -1,4 +1,4 @@
-"""The tuners beside each other: what each found, and what that took."""
+"""Comparison of tuners: their results and costs."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -46,7 +46,7 @@ class Tuners(TuningSection):
     order = 630
 
     def make_tables(self) -> Iterator[Table]:
-        """Yield a row for each tuner; several searches give a median and its ends."""
+        """Yield a row for each tuner; several searches give a median and its extremes."""
         columns = (
             *WHO,
             Column("searches", "Searches", 0),
@@ -92,7 +92,7 @@ class Tuners(TuningSection):
         )
 
     def done(self) -> Iterator[Prose]:
-        """Yield in words what was tuned."""
+        """Yield a description of the tuning."""
         yield prose("tuned.html.j2", settings=self.settings, facts=self.measurements.inputs.facts)
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
@@ -113,7 +113,7 @@ class Tuners(TuningSection):
                     yield setting.label, KeyFigure(label, change(-less), detail)
 
     def caveats(self) -> Iterator[tuple[str, str]]:
-        """Yield what was modelled, and where one search is all there is."""
+        """Yield remarks on modelled values, and on single searches."""
         for setting in self.settings:
             for cell in setting.cells:
                 if cell.energy_source == MODELLED:
@@ -165,7 +165,7 @@ def _row(setting: TunedSetting, cell: TunedCell) -> Row:
 
 
 def _bars(setting: TunedSetting) -> Any:
-    """Return a chart for each quantity: a bar a tuner, a dot a search."""
+    """Return a chart for each quantity, with a bar per tuner and a dot per search."""
     tuners = [cell.label for cell in setting.cells]
     charts = []
     for key in _PANELS:

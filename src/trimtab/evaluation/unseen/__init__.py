@@ -1,1 +1,1 @@
-"""What was not profiled: how many runs were enough, and what other inputs missed."""
+"""Behaviour outside the profiles: sufficient runs, and misses of other inputs."""

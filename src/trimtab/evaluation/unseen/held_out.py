@@ -1,4 +1,4 @@
-"""Inputs that were not profiled: what they missed, and whether it came back."""
+"""Held-out inputs: their misses, and whether these came back."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,22 +7,22 @@ from trimtab.evaluation.inputs.measurements import DebloatedTarget
 from trimtab.evaluation.report.section import UNSEEN, TargetSection
 from trimtab.evaluation.report.tables import Column, Row, Table
 
-_NAMED = 5  # in a cell; all are in verify.json
+_NAMED = 5  # named in a cell; all are in verify.json
 
 
 class HeldOutInputs(TargetSection):
-    """What each input that was held out did in the slim environment, under each behaviour."""
+    """The result of each held-out input in the slim environment, under each behaviour."""
 
     order = 510
     chapter = UNSEEN
 
     @property
     def applies(self) -> bool:
-        """Whether any target was verified with such an input."""
+        """Whether any target was verified with held-out inputs."""
         return any(target.verdict.held_out for target in self.measurements.targets)
 
     def make_tables(self) -> Iterator[Table]:
-        """A row for each input and behaviour; exit codes where an input has one of its own."""
+        """A row for each input and behaviour; exit codes if an input has its own."""
         rows = tuple(row for target in self.measurements.targets for row in _rows(target))
         has_own_end = any(row["exit_code"] is not None for row in rows)
         yield Table(
@@ -51,7 +51,7 @@ class HeldOutInputs(TargetSection):
         )
 
     def metrics(self) -> dict[str, Any]:
-        """Return how many inputs there were, and of how many everything came back."""
+        """Return the number of inputs, and of those for which everything came back."""
         inputs = [held for target in self.measurements.targets for held in target.verdict.held_out]
         right = sum(held.is_right for held in inputs)
         return {"held_out": {"inputs": len(inputs), "right": right}}

@@ -1,4 +1,4 @@
-"""How many traced runs and workloads were enough: what further ones added, and what is unseen."""
+"""Saturation: additions by further traced runs and workloads, and estimates of unseen code."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,9 +14,9 @@ _PANEL = 220
 
 
 class Saturated(TargetSection):
-    """The functions and files of runs that were united, and the estimate of those that are unseen.
+    """The functions and files of united runs, and the estimate of unseen ones.
 
-    Of a workload each traced run is a sample, of a target each of its workloads.
+    The samples of a workload are its traced runs; a target's samples are its workloads.
     """
 
     order = 520
@@ -24,7 +24,7 @@ class Saturated(TargetSection):
 
     @property
     def applies(self) -> bool:
-        """Whether there is a saturation to show."""
+        """Whether any saturation is known."""
         return bool(self._found)
 
     @property
@@ -42,7 +42,7 @@ class Saturated(TargetSection):
         return of_workloads + of_targets
 
     def make_tables(self) -> Iterator[Table]:
-        """A row for each workload or target, and what was counted."""
+        """A row for each workload or target, and for functions and files."""
         yield Table(
             "saturation",
             "Were these runs enough?",
@@ -65,7 +65,7 @@ class Saturated(TargetSection):
         )
 
     def make_figures(self) -> Iterator[Figure]:
-        """How many were seen after each further run."""
+        """The numbers seen after each further run."""
         curves = [(name, each) for name, each in self._found if each.runs > 1]
         if not curves:
             return
@@ -105,7 +105,7 @@ class Saturated(TargetSection):
         )
 
     def metrics(self) -> dict[str, Any]:
-        """Return the share of a next run's functions or files that was not seen before."""
+        """Return the expected share of unseen functions or files in a next run."""
         shares: dict[str, Any] = {}
         for name, each in self._found:
             shares.setdefault(name, {})[f"new_{each.what}_percent"] = _new_percent(each)

@@ -1,7 +1,7 @@
-"""What a scheduler needs to know of pods and nodes, read from the client's `V1Pod` and `V1Node`.
+"""Resources and constraints of pods and nodes, from the client's `V1Pod` and `V1Node`.
 
-Kubernetes API, core/v1; amounts are thousandths of cores and of GPUs, and bytes, rounded up for
-what is asked for and down for what there is.
+Kubernetes API, core/v1. Amounts are thousandths of cores and of GPUs, and bytes; requests are
+rounded up, capacities down.
 """
 
 import importlib
@@ -18,7 +18,7 @@ _ENDED = ("Succeeded", "Failed")
 _REPELS = ("NoSchedule", "NoExecute")
 
 
-Amounts = NDArray[np.int64]  # of CPU, GPU, memory, and of each device, (3 + devices,)
+Amounts = NDArray[np.int64]  # CPU, GPU, memory, and each device, (3 + devices,)
 
 
 def amounts(
@@ -28,10 +28,10 @@ def amounts(
 ) -> Amounts:
     """Return resource quantities such as {"cpu": "500m", "memory": "1Gi"} as numbers.
 
-    `devices` are the names of other resources that are counted too, in their own units.
-    Raises ValueError for a text that is no quantity.
+    `devices` are names of further resources to count, in their own units. Raises ValueError for an
+    invalid quantity.
     """
-    # Imported when it is used: who schedules elsewhere does not need the client.
+    # Imported here, as scheduling elsewhere does not need the client.
     quantity_of = importlib.import_module("kubernetes.utils.quantity").parse_quantity
 
     def number(resource: str, per_unit: int) -> int:
@@ -45,9 +45,9 @@ def amounts(
 
 
 def devices_asked(pods: Iterable[Any]) -> list[str]:
-    """Return the names of what device plug-ins hand out that `pods` ask for, GPUs left out.
+    """Return the names of device plug-in resources that `pods` request, except GPUs.
 
-    Of Intel's for SGX that is `sgx.intel.com/epc`, bytes of page cache.
+    Intel's plug-in for SGX has `sgx.intel.com/epc`, bytes of page cache.
     """
     found: set[str] = set()
     for pod in pods:
@@ -58,11 +58,11 @@ def devices_asked(pods: Iterable[Any]) -> list[str]:
 
 
 def requested(pod: Any, devices: Sequence[str] = ()) -> Amounts:
-    """Return what `pod` asks for, as the default scheduler counts it.
+    """Return the request of `pod`, as the default scheduler counts it.
 
-    Containers and sidecars (init containers that always restart) together, or the init container
-    that needs most beside the sidecars started before it, whichever is more; plus the overhead
-    (Kubernetes' documentation, "Sidecar Containers", "Resource sharing within containers").
+    This is the larger of two sums: all containers and sidecars (init containers that always
+    restart), or the largest init container with the sidecars started before it. The overhead is
+    added (Kubernetes' documentation, "Sidecar Containers", "Resource sharing within containers").
     """
     sidecars = starting = amounts(None, devices=devices)
     for container in pod.spec.init_containers or []:
@@ -78,17 +78,17 @@ def requested(pod: Any, devices: Sequence[str] = ()) -> Amounts:
 
 
 def allocatable(node: Any, devices: Sequence[str] = ()) -> Amounts:
-    """Return what `node` has for pods."""
+    """Return the resources of `node` for pods."""
     return amounts(node.status.allocatable, ROUND_FLOOR, devices)
 
 
 def most_pods(node: Any) -> float:
-    """Return how many pods `node` runs at most."""
+    """Return the largest number of pods on `node`."""
     return float((node.status.allocatable or {}).get("pods", inf))
 
 
 def takes_part(pod: Any) -> bool:
-    """Return whether `pod` holds what it asks for of its node."""
+    """Return whether `pod` holds its requested resources on its node."""
     return bool(pod.spec.node_name) and pod.status.phase not in _ENDED
 
 
@@ -104,7 +104,7 @@ def waits(pod: Any, scheduler: str) -> bool:
 
 
 def accepts(node: Any, pod: Any) -> bool:
-    """Return whether `node` is ready and its labels and taints let `pod` in."""
+    """Return whether `node` is ready and its labels and taints allow `pod`."""
     conditions = {one.type: one.status for one in node.status.conditions or []}
     labels = node.metadata.labels or {}
     wanted = pod.spec.node_selector or {}
@@ -119,7 +119,7 @@ def accepts(node: Any, pod: Any) -> bool:
 
 
 def has_images(node: Any, pod: Any) -> bool:
-    """Return whether `node` says that it holds the images of all of the pod's containers."""
+    """Return whether `node` reports the images of all containers of `pod`."""
     held = {name for image in node.status.images or [] for name in image.names or []}
     return all(container.image in held for container in pod.spec.containers)
 
@@ -130,7 +130,7 @@ def _asked(container: Any, devices: Sequence[str]) -> Amounts:
 
 
 def _tolerated(taint: Any, tolerations: Iterable[Any]) -> bool:
-    """Kubernetes' documentation, "Taints and Tolerations"."""
+    """See Kubernetes' documentation, "Taints and Tolerations"."""
     return any(
         (not one.effect or one.effect == taint.effect)
         and (one.key == taint.key or (not one.key and one.operator == "Exists"))

@@ -1,8 +1,8 @@
 """A scheduler for Kubernetes that places pods by a policy such as HEATS.
 
-It takes the pods whose `schedulerName` is its own, oldest first, asks the policy where each goes,
-and binds it there. One that fits nowhere stays in the queue and holds up nobody (Rocha's thesis,
-section 3.2, algorithm 2). Running pods are not moved: a pod's controller owns it.
+It takes the pods with its `schedulerName`, oldest first, asks the policy for a node, and binds
+them. A pod that fits nowhere stays in the queue and blocks no other (Rocha's thesis, section 3.2,
+algorithm 2). Running pods are not moved: a pod's controller owns it.
 
 Tested against objects of the API through the real client over HTTP; not on a real cluster. For use
 from Python (docs/how-to/kubernetes-scheduler.md).
@@ -32,8 +32,8 @@ _CONFLICT, _NOT_FOUND, _GONE = 409, 404, 410
 def connect(kubeconfig: Path | None = None) -> Any:
     """Return the client's CoreV1Api for the cluster of `kubeconfig`.
 
-    Without it a pod takes its service account, any other process the default file. Raises UserError
-    where the client is not installed or there is no such configuration.
+    By default, a pod uses its service account, and other processes the default file. Raises
+    UserError where the client or the configuration is missing.
     """
     client, config = _module("client"), _module("config")
     try:
@@ -48,7 +48,7 @@ def connect(kubeconfig: Path | None = None) -> Any:
 
 @dataclass(frozen=True)
 class Bound:
-    """A pod that was given a node."""
+    """A pod bound to a node."""
 
     namespace: str
     pod: str
@@ -57,7 +57,7 @@ class Bound:
 
 @dataclass
 class _FreeNode:
-    """A node as the policy sees it, and what is free of it for now."""
+    """A node as the policy sees it, and its currently free resources."""
 
     node: Any
     number: int
@@ -87,8 +87,8 @@ class KubernetesScheduler:
     `api` is the client's CoreV1Api. A node's type is its label `trimtab.dev/hardware`; nodes
     without one, or of another type, get no pods. A pod's class is its label
     `trimtab.dev/job-class`; pods of unknown classes wait, and `unknown` names them. `protected_on`
-    says, for each class that is secure, which node types have an enclave that its pods fit: they
-    get no others.
+    has, for each secure class, the node types with an enclave that its pods fit; they run on no
+    others.
     """
 
     def __init__(
@@ -125,8 +125,7 @@ class KubernetesScheduler:
     def schedule(self) -> list[Bound]:
         """Try every pending pod once, oldest first, and return those that were bound.
 
-        Raises TrimtabError when the API server refuses for another reason than that a pod has
-        changed or gone meanwhile.
+        Raises TrimtabError when the API server refuses, unless a pod has changed or gone meanwhile.
         """
         listed = self._api.list_pod_for_all_namespaces()
         self._listed_at = listed.metadata.resource_version
@@ -166,7 +165,7 @@ class KubernetesScheduler:
         return bound
 
     def run(self, stop: Event, *, retry_s: int = 30) -> None:
-        """Schedule until `stop` is set: whenever a pod changes, and at least every `retry_s`."""
+        """Schedule on each change of a pod, and at least every `retry_s`, until `stop` is set."""
         while not stop.is_set():
             self.schedule()
             self._await_change(retry_s)
@@ -191,7 +190,7 @@ class KubernetesScheduler:
         return places
 
     def _number(self, waiting: Sequence[Any]) -> None:
-        """Number the jobs as they come, and forget those that wait no longer."""
+        """Number new jobs, and forget those that no longer wait."""
         known, self._jobs = self._jobs, {}
         for pod in waiting:
             number = known.get(pod.metadata.uid)
@@ -208,7 +207,7 @@ class KubernetesScheduler:
         return PendingTask(job, job_class, priority, *objects.requested(pod).tolist())
 
     def _bind(self, pod: Any, node: Any) -> bool:
-        """Return whether the pod is bound: it may have been deleted, or bound by another."""
+        """Bind the pod; return False if it was deleted or bound by another meanwhile."""
         client = _module("client")
         name, namespace = pod.metadata.name, pod.metadata.namespace
         binding = client.V1Binding(
@@ -232,7 +231,7 @@ class KubernetesScheduler:
         return True
 
     def _await_change(self, retry_s: int) -> None:
-        """Return when a pod has come, changed or gone since the last listing, or after a while."""
+        """Wait for `retry_s`, or until a pod has come, changed or gone since the last listing."""
         client, watch = _module("client"), _module("watch").Watch()
         try:
             for _ in watch.stream(
@@ -242,7 +241,7 @@ class KubernetesScheduler:
             ):
                 return
         except client.ApiException as error:
-            if error.status != _GONE:  # too old to go on from: the next pass lists anew
+            if error.status != _GONE:  # the version is too old: the next pass lists anew
                 raise TrimtabError(
                     f"kubernetes: watching pods: {error.status} {error.reason}"
                 ) from None

@@ -1,9 +1,8 @@
 """DiAS on this machine: real commands, one at a time, by priority (Rocha's thesis, section 4.4.1).
 
-The queue is the thesis' deflator with dispatcher, monitor and sprinter in one loop, which waits
-for whichever comes first: an arrival, the end of a process, a sprint's timer, an empty budget.
-Eviction is SIGKILL to every process of the job; it goes back to the head of its buffer and starts
-again from the beginning.
+The queue is the thesis' deflator: dispatcher, monitor and sprinter in one loop. The loop waits for
+the next arrival, end of a process, sprint timer or empty budget. Eviction is SIGKILL to every
+process of the job; the job returns to the head of its buffer and restarts.
 """
 
 import os
@@ -41,17 +40,16 @@ def run_commands(
     sprinter: Sprinter | None = None,
     hardware: HardwareModel = NO_POWER_MODEL,
 ) -> JobOutcome:
-    """Run every command and return what became of it; a command that fails is reported.
+    """Run all commands and return their results; failed ones are reported.
 
     `log_dir` receives `{job}.stdout` and `.stderr` of each job's last execution. `on_event` is
-    called with seconds since the start, what happened (arrived, started, sprints, rests, evicted,
-    finished, failed) and the job. Without a `sprinter` the machine's best one is used if the
-    policy sprints. `hardware` models the energy where it cannot be measured; without it the
-    joules are NaN. The node of all is 0; a job's level is 1 in a sprint.
+    called with seconds since the start, the event (arrived, started, sprints, rests, evicted,
+    finished, failed) and the job. `sprinter` defaults to the machine's best one if the policy
+    sprints. `hardware` models the energy where it cannot be measured; without it the joules are
+    NaN. The node is always 0; a job's level is 1 in a sprint.
 
-    The job ends with its first process; those that it leaves behind are killed, as are all when
-    this function is left by an error, Ctrl-C or SIGTERM. Raises UserError before anything starts
-    when a job is wrong.
+    A job ends with its first process; its other processes are killed. An error, Ctrl-C or SIGTERM
+    kills all of them. Raises UserError for an invalid job before anything starts.
     """
     _check_commands(jobs)
     log_dir.mkdir(parents=True, exist_ok=True)
@@ -77,7 +75,7 @@ def run_commands(
 
 
 def _check_commands(jobs: Sequence[QueuedJob]) -> None:
-    """Raise UserError when a job cannot be meant as it is."""
+    """Raise UserError for an invalid job."""
     seen: set[int] = set()
     for job in jobs:
         if job.job in seen:
@@ -116,7 +114,7 @@ class _CommandQueue(JobQueue[_RunningCommand]):
         self.energy_j: dict[int, float] = dict.fromkeys((job.job for job in jobs), 0.0)
 
     def kill(self) -> None:
-        """Kill every process that a job has left behind."""
+        """Kill all remaining processes of jobs."""
         kill(self._mark)
 
     def run(self) -> None:
@@ -131,14 +129,14 @@ class _CommandQueue(JobQueue[_RunningCommand]):
             self._meter.read(self._now_s())
 
     def _wait(self) -> bool:
-        """Wait until the job ends or something else is due; return whether it has ended."""
+        """Wait for the job's end or the next timed event; return whether the job has ended."""
         deadline_s = min(self._buffers.next_arrival_s, self._timer.deadline_s)
         patience_s = max(0.0, min(deadline_s - self._now_s(), self._meter.READ_AT_LEAST_EVERY_S))
         executions = [self._running.execution] if self._running else []
         return bool(select.select(executions, [], [], patience_s)[0])
 
     def _dispatch(self) -> None:
-        """Start the head of the highest buffer, in place of a lower job if that is the policy."""
+        """Start the head of the highest buffer; evict a lower job if the policy says so."""
         while (highest := self._buffers.highest) is not None:
             if self._running is not None:
                 if not self._policy.evicts or self._running.job.priority >= highest:
@@ -165,7 +163,7 @@ class _CommandQueue(JobQueue[_RunningCommand]):
         self._on_event(start_s, "started", job.job)
 
     def _evict(self, running: _RunningCommand) -> None:
-        """Kill a job and put it back, unless it has ended by itself in this very moment."""
+        """Kill a job and put it back, unless it has just ended by itself."""
         exit_code, end_s = self._leave(running), self._now_s()
         if exit_code != -signal.SIGKILL:
             self._note_end(running, end_s, exit_code)
@@ -195,7 +193,7 @@ class _CommandQueue(JobQueue[_RunningCommand]):
 
 @contextmanager
 def _interrupted_by_sigterm() -> Iterator[None]:
-    """Leave the block by SystemExit on SIGTERM, so that what cleans up behind it runs."""
+    """Raise SystemExit on SIGTERM within the block, so that cleanup code runs."""
     if current_thread() is not main_thread():
         yield
         return

@@ -1,8 +1,8 @@
 """A real Slurm on this machine: a controller, and one slurmd for each virtual node.
 
-Everything is of its own: folder, ports, munge with key and socket; /etc/slurm and a Slurm or munge
-that runs here already are left alone. The daemons stay in the foreground as our children, so that
-one that ends early is noticed and all are ended for certain.
+It has its own folder, ports and munge with key and socket; /etc/slurm and a running Slurm or munge
+stay untouched. The daemons run in the foreground as our children, so an early end is noticed and
+all are ended reliably.
 """
 
 import os
@@ -26,7 +26,7 @@ _DAEMONS = ("munged", "slurmctld", "slurmd")
 _CLIENTS = ("sbatch", "scancel", "scontrol", "sinfo", "squeue")
 _START_S = 60.0
 _STOP_S = 15.0
-_POLL_S = 0.02  # Slurm tells nobody when a state changes: it has to be asked
+_POLL_S = 0.02  # Slurm does not report changes of state
 _LOG_LINES = 12
 
 
@@ -43,8 +43,8 @@ def why_not() -> str:
 class SlurmCluster:
     """A running Slurm, as a context manager; `folder` holds all of it and is gone at the end.
 
-    `cluster`'s nodes become `nodes`, their GPUs and frequencies left out. Raises UserError where
-    Slurm cannot be started, and TrimtabError with the log's last lines when it does not come up.
+    `nodes` are the nodes of `cluster`, without GPUs and frequencies. Raises UserError where Slurm
+    cannot be started, and TrimtabError with the log's last lines when it fails to start.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -75,9 +75,9 @@ class SlurmCluster:
         self._stack.close()
 
     def call(self, *command: str, stdin: str = "") -> str:
-        """Run one of Slurm's commands on this cluster and return what it printed.
+        """Run one of Slurm's commands on this cluster and return its output.
 
-        Raises TrimtabError with what it said when it fails.
+        Raises TrimtabError with its message when it fails.
         """
         done = subprocess.run(
             [_program(command[0]) or command[0], *command[1:]],
@@ -94,8 +94,7 @@ class SlurmCluster:
     def wait_until(
         self, holds: Callable[[], bool], what: str, patience_s: float = _START_S
     ) -> None:
-        """Ask until `holds`; raises TrimtabError with the logs' ends when it does not, or when a
-        daemon has ended."""
+        """Poll until `holds`; on timeout or a daemon's end, raise TrimtabError with log lines."""
         deadline = time.monotonic() + patience_s
         while not holds():
             for name, daemon in self._daemons.items():
@@ -106,7 +105,7 @@ class SlurmCluster:
             time.sleep(_POLL_S)
 
     def log_end(self, name: str) -> str:
-        """Return the last lines of a daemon's log, indented, to be put behind a message."""
+        """Return the last lines of a daemon's log, indented, to append to a message."""
         for path in (self.folder / f"log/{name}.log", self.folder / f"log/{name}.out"):
             if path.exists() and (lines := path.read_text(errors="replace").splitlines()):
                 return "; its log ends:\n  " + "\n  ".join(lines[-_LOG_LINES:])
@@ -116,13 +115,13 @@ class SlurmCluster:
         for name in ("munge", "state", "log"):
             (self.folder / name).mkdir()
         for folder in (self.folder, self.folder / "munge"):
-            folder.chmod(0o711)  # munged wants all to reach its socket
+            folder.chmod(0o711)  # munged requires that all users can reach its socket
         self._start_munge()
         host = socket.gethostname().split(".")[0]
         ports = _free_ports(1 + len(self.nodes))
         self.conf.write_text(slurm_conf(self.folder, host, ports, self.cluster))
         self._launch("slurmctld", "slurmctld", "-D", "-f", str(self.conf))
-        # Before it listens sinfo would wait for many seconds, also for one that has ended.
+        # Before that, sinfo would wait for many seconds, even for an ended controller.
         self.wait_until(lambda: _listens(ports[0]), "slurmctld does not listen")
         for node in self.nodes:
             self._launch(node.name, "slurmd", "-D", "-f", str(self.conf), "-N", node.name)
@@ -140,9 +139,9 @@ class SlurmCluster:
         self.wait_until(socket_file.exists, "munged has no socket yet")
 
     def _launch(self, name: str, program: str, *arguments: str) -> None:
-        """Start a daemon in a session of its own: Ctrl-C is for us, and we stop it in order."""
+        """Start a daemon in its own session: Ctrl-C reaches only us, and we stop it in order."""
         path = _program(program)
-        assert path is not None  # why_not() has looked
+        assert path is not None  # checked by why_not()
         with (self.folder / f"log/{name}.out").open("wb") as out:
             self._daemons[name] = subprocess.Popen(
                 [path, *arguments],
@@ -158,7 +157,7 @@ class SlurmCluster:
         return told.split() == ["idle"] * len(self.nodes)
 
     def _stop(self) -> None:
-        """End the jobs, then the daemons, and make sure of both."""
+        """End the jobs, then the daemons, and check both."""
         if "slurmctld" in self._daemons and self._daemons["slurmctld"].poll() is None:
             with suppress(TrimtabError):
                 self.call("scancel", "--user=root")
@@ -184,7 +183,7 @@ def _program(name: str) -> str | None:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return ports that are free now; all are held until the last is found."""
+    """Return ports that are free now, all held open until the last is found."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:

@@ -25,8 +25,8 @@ class SlurmNode:
 def nodes_of(cluster: Cluster) -> list[SlurmNode]:
     """Return the nodes in the order of their numbers.
 
-    Raises UserError for a node that Slurm cannot have: a name that its lists of hosts would take
-    apart, or a part of a core.
+    Raises UserError for a node that Slurm cannot represent: by its name, which host lists would
+    split, or by a fraction of a core.
     """
     for kind in cluster.node_types:
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]*", kind.name):
@@ -49,14 +49,14 @@ def nodes_of(cluster: Cluster) -> list[SlurmNode]:
 
 
 def feature_of(enclave: str) -> str:
-    """Return the feature of nodes with an enclave, by which jobs ask for one (--constraint)."""
+    """Return the feature of nodes with an enclave, for jobs' --constraint."""
     return f"enclave_{enclave}" if enclave else ""
 
 
 def constraint_of(job_class: JobClass, cluster: Cluster) -> str:
-    """Return what jobs of a class ask for of nodes: one of the enclaves that they fit; or nothing.
+    """Return the --constraint of a class: the enclaves that its jobs fit, or nothing.
 
-    sbatch(1), --constraint: `|` is or.
+    See sbatch(1), --constraint; `|` is or.
     """
     if job_class.protection is None:
         return ""
@@ -65,14 +65,14 @@ def constraint_of(job_class: JobClass, cluster: Cluster) -> str:
 
 
 def mebibytes(size_bytes: int) -> int:
-    """Return whole MiB, in which Slurm counts memory, that hold `size_bytes`."""
+    """Return `size_bytes` rounded up to MiB, Slurm's unit of memory."""
     return max(1, -(-size_bytes // _MIB))
 
 
 def slurm_conf(folder: Path, host: str, ports: Sequence[int], cluster: Cluster) -> str:
     """Return the text of slurm.conf: all daemons on `host`, everything under `folder`.
 
-    `ports` has one for the controller, then one a node.
+    `ports` has one for the controller, then one for each node.
     """
     lines = [
         "ClusterName=trimtab",
@@ -94,7 +94,7 @@ def slurm_conf(folder: Path, host: str, ports: Sequence[int], cluster: Cluster) 
         "MpiDefault=none",
         "JobAcctGatherType=jobacct_gather/none",
         "ReturnToService=2",
-        "SlurmdParameters=config_overrides",  # more cores and memory than the machine has
+        "SlurmdParameters=config_overrides",  # allows more cores and memory than the machine has
         "SelectType=select/cons_tres",
         "SelectTypeParameters=CR_Core_Memory",
         "SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0",

@@ -1,4 +1,4 @@
-"""Jobs of a trace on a Slurm cluster: what they need, how they are submitted, started, stopped."""
+"""Jobs of a trace on a Slurm cluster: their needs, submission, start and stop."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ _PATIENCE_S = 60.0
 
 @dataclass(slots=True)
 class SlurmJob:
-    """A job of the trace: what it needs, and how far it is. Times and work are the trace's.
+    """A job of the trace: its needs and its progress. Times and work are the trace's.
 
-    `left_s` is the work that is left, on the reference node. `placement` is set while it has, or
-    is promised, a place; `started_s` while it runs there.
+    `left_s` is the remaining work, on the reference node. `placement` is set while it has, or will
+    get, a place; `started_s` while it runs there.
     """
 
     task: PendingTask
@@ -30,7 +30,7 @@ class SlurmJob:
     work_s: float
     command: str
     left_s: float
-    number: int = -1  # Slurm's
+    number: int = -1  # in Slurm
     placement: Placement | None = None
     started_s: float | None = None
     stopped_s: float = 0.0
@@ -43,7 +43,7 @@ class SlurmJob:
 
     @property
     def running(self) -> RunningTask:
-        """It as policies see it; it runs."""
+        """The running job as policies see it."""
         assert self.placement is not None
         assert self.started_s is not None
         return RunningTask(self.task, self.placement.node, self.placement.level, self.started_s)
@@ -54,8 +54,8 @@ def jobs_of(
 ) -> list[SlurmJob]:
     """Return the jobs of a table with the columns of `tables.TRACE`, in its order.
 
-    A column `command`, if there is one, holds shell commands; without it jobs wait for their
-    service time. Raises UserError for a job that this Slurm can never run as the trace says.
+    An optional column `command` holds shell commands; without it jobs sleep for their service time.
+    Raises UserError for a job that this Slurm can never run.
     """
     numbers = {job_class.name: number for number, job_class in enumerate(job_classes)}
     jobs = []
@@ -110,9 +110,9 @@ def submit(
     memory_bytes: int = 1 << 20,
     constraint: str = "",
 ) -> int:
-    """Submit a job on one node, held until `start_on`, and return Slurm's number of it.
+    """Submit a job for one node, held until `start_on`; return its number in Slurm.
 
-    With a `constraint` Slurm itself starts it on nodes with these features alone.
+    With a `constraint`, Slurm itself starts it, only on nodes with these features.
     """
     told = cluster.call(
         "sbatch",
@@ -130,7 +130,7 @@ def submit(
 
 
 def show(cluster: SlurmCluster, job: int) -> dict[str, str]:
-    """Return what `scontrol show job` says, by its names: JobState, NodeList, Restarts, ..."""
+    """Return the fields of `scontrol show job`: JobState, NodeList, Restarts, ..."""
     fields = cluster.call("scontrol", "--oneliner", "show", "job", str(job)).split()
     return dict(field.split("=", 1) for field in fields if "=" in field)
 
@@ -148,19 +148,19 @@ def wait_for(cluster: SlurmCluster, job: int, state: str) -> None:
 def start_on(cluster: SlurmCluster, job: int, node: str) -> None:
     """Let a held job start, on this node and no other.
 
-    A job that Slurm requeued is held for two minutes, lest it starts twice on a node that has not
-    noticed; the `StartTime` ends that.
+    Slurm holds a requeued job for two minutes, so it cannot start twice on a node that has not
+    noticed; setting `StartTime` ends that.
     """
     cluster.call("scontrol", "update", f"JobId={job}", f"ReqNodeList={node}", "StartTime=now")
     cluster.call("scontrol", "release", str(job))
 
 
 def stop(cluster: SlurmCluster, job: int) -> None:
-    """Take a running job off its node: it is pending again, held, when this returns."""
+    """Stop a running job; on return it is pending again, and held."""
     cluster.call("scontrol", "requeuehold", str(job))
     wait_for(cluster, job, "PENDING")
 
 
 def cancel(cluster: SlurmCluster, job: int) -> None:
-    """Take a job out of the queue."""
+    """Remove a job from the queue."""
     cluster.call("scancel", str(job))

@@ -1,8 +1,8 @@
-"""What jobs say of themselves: when they start, end and are stopped, to the microsecond.
+"""Reports of jobs: when they start, end and are stopped, to the microsecond.
 
-Slurm's own times are whole seconds, and it tells nobody when they come. So every job is a script
-that writes one line to a named pipe when it starts, when its command has ended, and when SIGTERM
-stops it, which is what Slurm sends before it requeues a job.
+Slurm's own times are whole seconds, and it does not report events. So every job is a script that
+writes one line to a named pipe at its start, at its command's end, and on SIGTERM. Slurm sends
+SIGTERM before it requeues a job.
 """
 
 import os
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-# The command reads how long it is to take in TRIMTAB_SERVICE_S. By default it waits: the virtual
-# nodes have more cores than the machine, so jobs that really computed would slow each other down.
+# TRIMTAB_SERVICE_S tells the command its duration. By default it sleeps: the virtual nodes have
+# more cores than the machine, so computing jobs would slow each other down.
 WAIT = 'exec sleep "$TRIMTAB_SERVICE_S"'
 
-# The command is in the background, so that bash hears SIGTERM before it has ended. A node's name
-# is its type's and a number.
+# The command runs in the background, so bash handles SIGTERM before it has ended. A node's name is
+# its type's name and a number.
 _SCRIPT = """#!/bin/bash
 say() {{
     printf '%s\\n' "$1 $SLURM_JOB_ID $SLURMD_NODENAME $2 ${{EPOCHREALTIME/,/.}}" > {pipe}
@@ -42,14 +42,14 @@ class JobReport:
 
 
 class Reports:
-    """The named pipe's reading end, in a folder of its own; close it when no job runs any more."""
+    """The named pipe's reading end, in its own folder; close it after the last job."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True)
         self._pipe = folder / "pipe"
         os.mkfifo(self._pipe)
-        # Open both ways, so that it is never at its end when no job has it open.
+        # Opened for both, so that it never ends while no job has it open.
         self._fd = os.open(self._pipe, os.O_RDWR | os.O_NONBLOCK)
         self._rest = b""
 
@@ -62,11 +62,11 @@ class Reports:
         )
 
     def set_service_s(self, name: str, node_type: str, service_s: float) -> None:
-        """Say how long the job of that script takes when it starts on a node of that type."""
+        """Set the duration of that script's job on nodes of that type."""
         (self._folder / f"{name}.{node_type}").write_text(f"{service_s:.6f}\n")
 
     def wait(self, patience_s: float) -> list[JobReport]:
-        """Return what jobs have said, as soon as one says something; nothing if none does."""
+        """Return jobs' reports as soon as one arrives; empty after `patience_s`."""
         readable, _, _ = select.select([self._fd], [], [], max(0.0, patience_s))
         if not readable:
             return []

@@ -1,8 +1,8 @@
-"""A policy of ours on a real Slurm: it chooses the nodes, moves and evicts; Slurm does it.
+"""A policy of ours on a real Slurm: it decides placements, moves and evictions; Slurm runs them.
 
-Every job is submitted when it arrives, and held. The policy's answers become `scontrol` commands:
-a place is a required node and a release; an eviction or a move is a requeue, held, after which the
-job is given another place. A job starts up to about a second after it got one, which is Slurm's.
+Every job is submitted, held, when it arrives. The policy's decisions become `scontrol` commands: a
+placement is a required node and a release; an eviction or a move is a held requeue, then a new
+placement. Slurm starts a job up to about a second after its placement.
 """
 
 import time
@@ -23,7 +23,7 @@ from trimtab.execution.slurm.jobs import SlurmJob, jobs_of
 from trimtab.execution.slurm.reports import JobReport, Reports
 from trimtab.policies.base import NodeState, Placement, Policy
 
-GRACE_S = 60.0  # of real time: no report for so much longer than expected, and something is wrong
+GRACE_S = 60.0  # of real time: the longest delay of a report
 
 
 def run_policy(
@@ -34,18 +34,18 @@ def run_policy(
     *,
     scale: float = 1.0,
 ) -> JobOutcome:
-    """Run `trace` under `policy` and return what happened, in the trace's seconds.
+    """Run `trace` under `policy` and return the result, in the trace's seconds.
 
-    A second of the trace takes `scale` seconds, so what Slurm itself needs counts 1 / scale times
-    as much. `trace` and `job_classes` are as in `jobs_of`. A job that moves goes on with the work
-    that is left, one that is evicted only if the policy `resumes`: its command is started again
-    and told so in TRIMTAB_SERVICE_S, its seconds on that node at that frequency level.
+    A second of the trace takes `scale` seconds, so Slurm's own delays count 1 / scale times.
+    `trace` and `job_classes` are as in `jobs_of`. A moved job keeps its work, an evicted one only
+    if the policy `resumes`. Its command is started again, with its remaining seconds at that node
+    and frequency level in TRIMTAB_SERVICE_S.
 
-    Left out are a change of level alone, sprinting, image pulls and cold starts; jobs with dropped
-    tasks are those whose `work_s` is shorter. No energy is measured: the nodes are virtual.
+    Changes of level alone, sprinting, image pulls and cold starts are not supported; jobs with
+    dropped tasks have a shorter `work_s`. No energy is measured: the nodes are virtual.
 
-    Raises UserError for jobs that cannot run, and TrimtabError when the policy leaves jobs waiting
-    for ever, chooses a node without room, or when a job does not report in time.
+    Raises UserError for jobs that cannot run. Raises TrimtabError when the policy leaves jobs
+    waiting for ever or chooses a full node, or when a job does not report in time.
     """
     jobs = jobs_of(trace, cluster, job_classes)
     with _PolicyRun(cluster, jobs, policy, scale) as run:
@@ -62,8 +62,8 @@ def run_policy(
 class _PolicyRun:
     """The loop; it waits for reports, arrivals and the policy's tick.
 
-    Times are the trace's seconds, of which each takes `scale` seconds. As a context manager it
-    cancels what is left at the end.
+    Times are seconds of the trace, each `scale` real seconds. As a context manager, it cancels the
+    remaining jobs at the end.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class _PolicyRun:
             raise TrimtabError(f"no job reports any more; squeue says:\n{queue}\nslurmctld{log}")
 
     def _hear(self, patience_s: float) -> None:
-        """Wait for reports, but not for longer than `patience_s`, and take them."""
+        """Wait up to `patience_s` for reports, and handle them."""
         for report in self._reports.wait(patience_s * self._scale):
             self._take(report)
             self._heard_s = self._now_s()
@@ -153,13 +153,13 @@ class _PolicyRun:
             self._leave(job, time_s, end, keeps_work=True)
 
     def _speed(self, job: SlurmJob, node_type: int, level: int) -> float:
-        """Return how fast a node does a job's work, against the reference node."""
+        """Return a node's speed for a job, relative to the reference node."""
         kind, job_class = self._cluster.cluster.node_types[node_type], job.job_class
         slowdown = job_class.slowdown.get(kind.name, 1.0) * job_class.protected(kind.name)
         return kind.levels[level].speed / slowdown
 
     def _service_s(self, job: SlurmJob) -> float:
-        """Return the longest that a job may take on any node that it runs on."""
+        """Return a job's longest service time on any node it can run on."""
         return max(
             job.left_s / self._speed(job, number, level)
             for number, kind in enumerate(self._cluster.cluster.node_types)
@@ -168,7 +168,7 @@ class _PolicyRun:
         )
 
     def _leave(self, job: SlurmJob, end_s: float, end: str, *, keeps_work: bool) -> None:
-        """Note that a job leaves its node; `keeps_work`: what it did there is done."""
+        """Record that a job leaves its node; with `keeps_work`, its work there counts."""
         ran, start_s = job.running, job.running.start_s
         allocation = (job.task.job, ran.node, ran.level, job.task.cpu_milli)
         self.allocations.append(Allocation(*allocation, start_s, start_s, end_s, end))
@@ -184,12 +184,12 @@ class _PolicyRun:
         return [job for job in self._submitted.values() if job.placement is not None]
 
     def _started(self) -> list[SlurmJob]:
-        """Return the jobs that run, in the order of their starts."""
+        """Return the running jobs, in the order of their starts."""
         started = (job for job in self._placed() if job.started_s is not None)
         return sorted(started, key=lambda job: (job.running.start_s, job.task.job))
 
     def _place_all(self) -> None:
-        """Offer each waiting job, in turn, the nodes that have room, or a running job's place."""
+        """Offer each waiting job, in turn, nodes with room, or a running job's place."""
         for job in sorted(self._waiting(), key=self._turn):
             placement = self._choose(job)
             if placement is None and (victim := self._victim(job)) is not None:
@@ -213,7 +213,7 @@ class _PolicyRun:
         ]
 
     def _is_held(self) -> bool:
-        """Whether jobs that wait come first, and have room (HEATS, thesis, section 3.3.4)."""
+        """Whether waiting jobs have priority and room (HEATS, thesis, section 3.3.4)."""
         if not self._policy.hold_when_pending or not self._waiting():
             return False
         free, wanted = self._free(), [job.task for job in self._waiting()]
@@ -262,18 +262,18 @@ class _PolicyRun:
         slurm_jobs.start_on(self._cluster, job.number, node.name)
 
     def _stop(self, job: SlurmJob, end: str, *, keeps_work: bool) -> bool:
-        """Take a job off its node; False: it has ended by itself meanwhile."""
+        """Stop a job; return False if it has ended by itself meanwhile."""
         job.stopped_s = asked_s = self._now_s()
         slurm_jobs.stop(self._cluster, job.number)
         self._hear(0.0)
-        if job.number not in self._submitted:  # Slurm would run it again
+        if job.number not in self._submitted:  # it has ended; Slurm would run it again
             slurm_jobs.cancel(self._cluster, job.number)
             return False
         self._leave(job, job.stopped_s or asked_s, end, keeps_work=keeps_work)
         return True
 
     def _free(self) -> list[NodeState]:
-        """Return every node with what no placed job has of it."""
+        """Return every node with its free resources."""
         free = [
             NodeState(
                 index,
@@ -294,7 +294,7 @@ class _PolicyRun:
 
 
 def _without(node: NodeState, job: SlurmJob, count: int = 1) -> NodeState:
-    """Return the node as it were without the job; with it more, if `count` is -1."""
+    """Return the node without the job; with `count` -1, with one more."""
     return replace(
         node,
         free_cpu_milli=node.free_cpu_milli + count * job.task.cpu_milli,

@@ -1,7 +1,7 @@
-"""DiAS' dispatcher before an engine that one job at a time seizes whole, such as a Spark session.
+"""DiAS' dispatcher for an engine that one job at a time uses whole, such as a Spark session.
 
-Rocha's thesis, sections 4.2.2 and 4.4.1. `trimtab.execution.local.dispatch` is its like for
-processes; here a job is a call that runs in a thread.
+Rocha's thesis, sections 4.2.2 and 4.4.1. `trimtab.execution.local.dispatch` does the same for
+processes; here a job is a call in a thread.
 """
 
 import threading
@@ -21,16 +21,16 @@ _EVICT_AGAIN_S = 0.1
 
 
 class JobEngine(Protocol):
-    """What runs the jobs. `attempt` is 0, and one more with each eviction of the job."""
+    """An engine that runs jobs. `attempt` counts a job's evictions."""
 
     def run(self, job: QueuedJob, attempt: int) -> bool:
-        """Run a job from its start and return whether it finished, False: it was evicted."""
+        """Run a job from its start; return False if it was evicted."""
         ...
 
     def evict(self, job: QueuedJob, attempt: int) -> None:
-        """Make `run`, which runs this job or is about to, return soon. From another thread.
+        """Make the current or imminent `run` of this job return soon; called from another thread.
 
-        It is asked again and again until `run` has returned.
+        It is called repeatedly until `run` has returned.
         """
         ...
 
@@ -45,9 +45,9 @@ class _RunningCall(QueueRunningJob):
 class Dispatcher(JobQueue[_RunningCall]):
     """Runs a trace of jobs in real time on an engine.
 
-    Jobs wait in a first-come-first-served buffer for each priority; whenever the engine is free
-    it gets the head of the highest. If the policy is preemptive, a job of higher priority than
-    the one running evicts it to the head of its buffer, from where it starts again.
+    Jobs wait in a first-come-first-served buffer for each priority; a free engine gets the head of
+    the highest. Under a preemptive policy, a job of higher priority evicts the running one, which
+    restarts from the head of its buffer.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Dispatcher(JobQueue[_RunningCall]):
         if running is None:
             self._start(self._buffers.take(highest), thread)
         elif self._policy.evicts and highest > running.job.priority:
-            # Spark forgets the eviction of a data frame's job that it has not been given yet.
+            # Spark ignores the cancellation of a data frame's job before its submission.
             running.evicting = True
             self._engine.evict(running.job, running.attempt)
 

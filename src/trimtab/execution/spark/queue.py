@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UserProgram:
-    """A function of a user's file: `function(context, theta, seed)`, as `SparkProgram` says."""
+    """A function of a user's file: `function(context, theta, seed)`, a `SparkProgram`."""
 
     name: str
     function: SparkProgram
 
     def __call__(self, context: SparkContext, theta: float, seed: int) -> object:
-        """Run it; UserError with the function's name and what it raised when it fails."""
+        """Run it; raises UserError with the function's name and its exception."""
         try:
             return self.function(context, theta, seed)
         except Exception as error:
@@ -42,8 +42,8 @@ class UserProgram:
 def load_programs(session: Session, queue: QueueFile) -> dict[str, UserProgram]:
     """Return the function of each class, `FILE.py:FUNCTION`, and send the files to the workers.
 
-    Raises UserError for a file or function that is not there, and for a file that cannot be
-    imported under its own name.
+    Raises UserError for a missing file or function, and for a file that cannot be imported under
+    its own name.
     """
     programs = {}
     for job_class, named in queue.programs.items():
@@ -61,10 +61,10 @@ def load_programs(session: Session, queue: QueueFile) -> dict[str, UserProgram]:
 def run_programs(
     session: Session, programs: Mapping[str, SparkProgram], queue: QueueFile, policy: Policy
 ) -> JobOutcome:
-    """Run every job of `queue` on Spark, one at a time, and return what became of them.
+    """Run every job of `queue` on Spark, one at a time, and return their results.
 
-    Sprints are by the machine's best sprinter. Energy is not measured. Raises UserError when a
-    program fails: the jobs after it are not run.
+    The machine's best sprinter sprints. Energy is not measured. Raises UserError when a program
+    fails; the jobs after it do not run.
     """
     trace = pd.DataFrame(
         [(job.job, job.job_class, job.priority, job.arrival_s) for job in queue.jobs],
@@ -77,7 +77,7 @@ def run_programs(
 
 
 def _said(error: Exception) -> str:
-    """Return an error in words; of one that Spark raised the part before Java's stack."""
+    """Return an error's text; of Spark's errors, the part before the Java stack."""
     said = f"{type(error).__name__}: {error}"
     with suppress(AttributeError):
         said = error.java_exception.getMessage()  # type: ignore[attr-defined]
@@ -86,12 +86,12 @@ def _said(error: Exception) -> str:
 
 
 def _import(path: Path) -> object:
-    """Import the file under its own name, by which Spark's workers import it too."""
+    """Import the file under its own name, as Spark's workers do."""
     loaded = sys.modules.get(path.stem)
     if loaded is not None and getattr(loaded, "__file__", None) == str(path):
         return loaded
     other = importlib.util.find_spec(path.stem)
-    # Of a folder without an `__init__.py`, which a file of its name precedes, there is no origin.
+    # Folders without `__init__.py` have no origin; a file of that name takes precedence.
     if loaded is not None or (other is not None and other.origin is not None):
         raise UserError(f"{path}: there is another module {path.stem}: give it another name")
     spec = importlib.util.spec_from_file_location(path.stem, path)

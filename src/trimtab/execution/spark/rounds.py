@@ -1,4 +1,4 @@
-"""The times of the rounds of programs on Spark, as a queue's jobs take them."""
+"""Round times of programs on Spark, measured as in a queue's jobs."""
 
 import os
 import statistics
@@ -17,15 +17,15 @@ from trimtab.spark.program import SparkProgram, warm_up
 from trimtab.spark.programs.prepare import prepare
 from trimtab.spark.session import Session, spark_session
 
-WARM_UP = 8  # runs of each class before those that count
+WARM_UP = 8  # warm-up runs of each class
 _PROFILED = 10
 
 
 def round_times(session: Session, programs: Mapping[str, SparkProgram]) -> dict[str, RoundTimes]:
-    """Return, for each class, the times of its rounds, measured.
+    """Measure the round times of each class.
 
-    The classes are run in turn, with nothing dropped. A task's time is its wave's share of the
-    round, scheduling included.
+    The classes run in turn, with nothing dropped. A task's time is its wave's share of the round,
+    scheduling included.
     """
     warm_up(session, programs.values(), WARM_UP)
     names = list(programs) * _PROFILED
@@ -60,7 +60,7 @@ def _rounds(times: pd.DataFrame, slots: int) -> RoundTimes:
 
 
 def measure_rounds(stage: TraceStage) -> MeasuredRounds:
-    """Return the times of the rounds of each class, every one of which names a program."""
+    """Measure the round times of each class; each has to name a program."""
     with TemporaryDirectory(prefix="trimtab-spark-") as folder:
         programs = prepare(stage.trace.classes, Path(folder))
         load_average = os.getloadavg()[0]

@@ -21,17 +21,17 @@ from trimtab.spark.session import CpuClock, Session
 
 @dataclass(frozen=True)
 class SparkRun:
-    """What a trace did on Spark.
+    """The result of a trace on Spark.
 
-    `jobs` and `allocations` have the columns of `tables.SCHEDULED` and `tables.ALLOCATIONS`: one
-    node, 0, which is all of Spark, and level 1 in a sprint. Joules are null, being modelled
-    elsewhere; the session being there before the first job, nothing is set up. `dropped_tasks` are
-    those of a job's last execution, by the event log, which knows them of RDDs, not of data frames.
+    `jobs` and `allocations` have the columns of `tables.SCHEDULED` and `tables.ALLOCATIONS`. The
+    only node, 0, is all of Spark; level is 1 in a sprint. Joules are null, as they are modelled
+    elsewhere. Set-up times are 0, as the session starts before the first job. `dropped_tasks` are
+    of a job's last execution; the event log has them for RDDs, not for data frames.
 
-    `attempts`: a row an execution of a job: job, attempt, group (of the event log), finished,
-    start_s and finish_s (since 1970, as in the log), spark_cpu_s (CPU time of all of Spark's
-    processes meanwhile) and executor_cpu_s (see `EventLog`).
-    `log`: Spark's event log, of these jobs only. `sprinter` says how jobs were sped up.
+    `attempts` has a row for each execution of a job: job, attempt, group (of the event log),
+    finished, start_s and finish_s (since 1970, as in the log), spark_cpu_s (CPU time of all of
+    Spark's processes meanwhile) and executor_cpu_s (see `EventLog`). `log` is Spark's event log of
+    these jobs. `sprinter` describes how jobs were sped up.
     """
 
     jobs: pd.DataFrame
@@ -42,7 +42,7 @@ class SparkRun:
 
 
 class SparkEngine:
-    """An engine for the dispatcher: a Spark session that a job at a time seizes whole."""
+    """An engine for the dispatcher: a Spark session that one job at a time uses whole."""
 
     def __init__(
         self,
@@ -58,16 +58,16 @@ class SparkEngine:
         self.attempts: list[dict[str, object]] = []
 
     def run(self, job: QueuedJob, attempt: int) -> bool:
-        """Run a job's program; False when it was evicted meanwhile."""
+        """Run a job's program; return False if it was evicted meanwhile."""
         context, group = self._session.context, self._group(job, attempt)
-        # Interrupting its threads would make Spark start all of its Python workers anew.
+        # Interrupted threads would make Spark restart all of its Python workers.
         context.setJobGroup(group, job.job_class, interruptOnCancel=False)
         theta = self._drop_ratio.get(job.job_class, 0.0)
         clock, start_s = CpuClock(self._session.processes), time.time()
         try:
             self._programs[job.job_class](context, theta, self._seed + job.job)
             finished = True
-        except Exception:  # its type depends on whether the program uses data frames
+        except Exception:  # its type is another one with data frames
             if group not in self._evicted:
                 raise
             finished = False
@@ -86,13 +86,13 @@ class SparkEngine:
         return finished
 
     def evict(self, job: QueuedJob, attempt: int) -> None:
-        """Cancel what an execution runs on Spark, and what it is still to submit."""
+        """Cancel an execution's current and future jobs on Spark."""
         group = self._group(job, attempt)
         self._evicted.add(group)
         self._session.context._jsc.sc().cancelJobGroupAndFutureJobs(group)
 
     def _group(self, job: QueuedJob, attempt: int) -> str:
-        """Return the job group of an execution: no other trace's has the same name."""
+        """Return the job group of an execution, unique to this trace."""
         return f"{self._name}-{job.job}-{attempt}"
 
 
@@ -105,10 +105,10 @@ def run_trace(
 ) -> SparkRun:
     """Run the jobs of `trace` (columns of `tables.TRACE`) on Spark in real time.
 
-    `programs` holds what a job of each class does. The policy's drop ratios apply to every stage
-    that the program drops from. A session in local mode is sped up by `sprinter`, or else by the
-    machine's best one if the policy sprints. Raises UserError for a class without a program, and
-    where nothing can sprint.
+    `programs` has the program of each class. The policy's drop ratios apply to every stage that the
+    program drops from. In local mode `sprinter` speeds the session up; it defaults to the machine's
+    best one if the policy sprints. Raises UserError for a class without a program, and where
+    nothing can sprint.
     """
     if missing := set(trace.job_class) - set(programs):
         raise UserError(f"job classes without a program: {sorted(missing)}, not {list(programs)}")
@@ -120,7 +120,7 @@ def run_trace(
     engine = SparkEngine(session, programs, policy.drop_ratio)
     with ExitStack() as stack:
         stack.enter_context(sprinter)
-        stack.callback(sprinter.sprint)  # the session goes on at full speed
+        stack.callback(sprinter.sprint)  # the session continues at full speed
         sprinter.attach(session)
         sprinter.rest()
         allocations = Dispatcher(engine, queued, policy, sprinter).run()

@@ -1,1 +1,1 @@
-"""Speeding jobs up for a while."""
+"""Speeding jobs up temporarily: sprinting."""

@@ -1,7 +1,7 @@
-"""Which way of sprinting a machine allows; a sprinter's `description` says it in words.
+"""Chooses a machine's best sprinter, which describes itself in `description`.
 
-The thesis sprints by frequency, from 800 MHz to 2.4 GHz (Rocha's thesis, section 4.4.2). Where
-there is no cpufreq, cores take its place: by control group quota, or else by affinity.
+The thesis sprints by frequency, from 800 MHz to 2.4 GHz (Rocha's thesis, section 4.4.2). Without
+cpufreq, cores replace it: by control group quota, or else by affinity.
 """
 
 import os
@@ -14,10 +14,9 @@ from trimtab.processes.control_groups import make_group
 
 
 def find_sprinter(sprints: bool = True) -> Sprinter:
-    """Return the best sprinter that this machine allows: frequency, else quota, else affinity.
+    """Return the machine's best sprinter: frequency, else quota, else affinity.
 
-    One that does nothing for jobs of which none `sprints`. Raises UserError when there is none,
-    saying why not.
+    If no job `sprints`, it does nothing. Raises UserError with the reasons when there is none.
     """
     if not sprints:
         return NoSprinter()

@@ -1,6 +1,6 @@
 """Sprinting by cores, where frequencies cannot be set, as in most virtual machines.
 
-A job normally has one core and sprints on all of them, which speeds up only what runs in parallel.
+A job normally has one core and sprints on all of them, which speeds up only parallel work.
 """
 
 import os
@@ -24,11 +24,11 @@ _NORMAL_CORES = 1
 
 
 class QuotaSprinter(Sprinter):
-    """A share of the CPUs' time for a control group: one core's normally, all of it in a sprint.
+    """A control group's CPU quota: normally one core's time, all cores' time in a sprint.
 
-    `group` is an empty control group of this sprinter's own, with either cpu.max (version 2) or
-    cpu.cfs_quota_us (version 1); see Documentation/admin-guide/cgroup-v2.rst. It is removed at
-    the end, and processes that live on return to where they were.
+    `group` is an empty control group for this sprinter alone, with cpu.max (version 2) or
+    cpu.cfs_quota_us (version 1); see Documentation/admin-guide/cgroup-v2.rst. At the end it is
+    removed, and live processes return to their earlier groups.
     """
 
     def __init__(self, group: Path) -> None:
@@ -50,7 +50,7 @@ class QuotaSprinter(Sprinter):
         return ["/bin/sh", "-c", join, str(self._group / "cgroup.procs"), *command]
 
     def attach(self, job: HasProcesses) -> None:
-        """Move the job's processes into the group, until there is none that was not moved.
+        """Move the job's processes into the group, until all are moved.
 
         Raises UserError where the machine does not allow that.
         """
@@ -68,7 +68,7 @@ class QuotaSprinter(Sprinter):
         self._file.write_text(self._one)
 
     def restore(self) -> None:
-        """Remove the group, which is empty a moment after its last process has died or left."""
+        """Remove the group; it is empty shortly after its last process has died or left."""
         moved: set[int] = set()
         while self._home.name and (staying := members(self._group) - moved):
             moved |= staying
@@ -78,9 +78,9 @@ class QuotaSprinter(Sprinter):
 
 
 class AffinitySprinter(Sprinter):
-    """The cores that the job's threads may use: one normally, all of them in a sprint.
+    """The cores of the job's threads: normally one, all of them in a sprint.
 
-    Threads that the job starts while it is being moved get what their parents have.
+    Threads that start during a change inherit their parents' cores.
     """
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class AffinitySprinter(Sprinter):
         return ["taskset", "--cpu-list", str(self._cpus[0]), *command]
 
     def attach(self, job: HasProcesses) -> None:
-        """Take the job whose threads are to be moved."""
+        """Set the job whose threads are moved."""
         self._job = job
 
     def sprint(self) -> None:
@@ -108,7 +108,7 @@ class AffinitySprinter(Sprinter):
         self._allow(self._cpus)
 
     def rest(self) -> None:
-        """Let the job's threads use the first core only."""
+        """Let the job's threads use only the first core."""
         self._allow(self._cpus[:_NORMAL_CORES])
 
     def _allow(self, cpus: Sequence[int]) -> None:
@@ -117,7 +117,7 @@ class AffinitySprinter(Sprinter):
 
 
 def set_affinity(job: HasProcesses, cpus: Sequence[int]) -> None:
-    """Let the job's threads use `cpus` only: one by one, until there is none that was not moved.
+    """Bind the job's threads to `cpus`, one by one, until all are bound.
 
     Raises OSError where none of the CPUs may be used.
     """

@@ -1,10 +1,10 @@
-"""The frequencies of this host's processors, as Linux shows them: to sprint by, and to probe at.
+"""This host's processor frequencies in Linux, for sprinting and probing.
 
-Documentation/admin-guide/pm/cpufreq.rst: the files in /sys/devices/system/cpu/cpu*/cpufreq, which
-root writes. Rocha's thesis sprints by them (section 4.4.1: cpupower); HEATS probes under the
-governors `powersave` and `performance`, which hold the lowest and the highest frequency (section
-3.3.1). The driver intel_pstate in its active mode has governors of these names that do not: there
-`powersave` follows the load.
+Documentation/admin-guide/pm/cpufreq.rst describes the files in
+/sys/devices/system/cpu/cpu*/cpufreq, which only root can write. Rocha's thesis sprints by them
+(section 4.4.1: cpupower). HEATS probes under the governors `powersave` and `performance`, which
+hold the lowest and the highest frequency (section 3.3.1). The driver intel_pstate in its active
+mode differs: there `powersave` follows the load.
 """
 
 import fcntl
@@ -20,17 +20,17 @@ from trimtab.errors import UserError
 from trimtab.execution.sprinting.sprinter import Sprinter
 
 CPUS = Path("/sys/devices/system/cpu")
-FOUND = Path("/run/trimtab-frequencies")  # which root writes, as frequencies
+FOUND = Path("/run/trimtab-frequencies")  # written by root, as frequencies are
 GOVERNORS = ("powersave", "performance")  # slowest first: levels 0 and 1
 _KHZ_PER_GHZ = 1e6
 
 
 class FrequencySprinter(Sprinter):
-    """Every core's highest frequency: normally the lowest one there is, the one found in a sprint.
+    """Every core's frequency limit: normally the lowest frequency, in a sprint the original limit.
 
-    `root` holds cpu0/cpufreq, cpu1/cpufreq and so on. The `performance` governor is set where there
-    is one, or another might not use the frequencies that it may. Raises UserError when a file
-    cannot be read or written.
+    `root` holds cpu0/cpufreq, cpu1/cpufreq and so on. The `performance` governor is set where it
+    exists, as another one might not reach the limit. Raises UserError when a file cannot be read or
+    written.
     """
 
     def __init__(self, root: Path = CPUS) -> None:
@@ -55,19 +55,19 @@ class FrequencySprinter(Sprinter):
         )
 
     def sprint(self) -> None:
-        """Set every core's highest frequency to the one that was found."""
+        """Set every core's frequency limit to the original one."""
         for path in self._normal:
             path.write_text(self._found[path])
 
     def rest(self) -> None:
-        """Set every core's highest frequency to its lowest one."""
+        """Set every core's frequency limit to its lowest frequency."""
         for path in self._found.keys() - self._normal.keys():
             path.write_text("performance")
         for path, khz in self._normal.items():
             path.write_text(khz)
 
     def restore(self) -> None:
-        """Write back every governor and frequency that was found."""
+        """Restore every original governor and frequency limit."""
         for path, text in self._found.items():
             path.write_text(text)
 
@@ -85,11 +85,11 @@ class FrequencySprinter(Sprinter):
 
 
 class HighestFrequencies:
-    """The highest frequency that single processors may use; `restore` writes back what was found.
+    """Frequency limits of single processors; `restore` writes the original ones back.
 
-    `root` holds cpu0/cpufreq, cpu1/cpufreq and so on. As with every such limit the governor decides
-    what is used below it. What was found is kept in a file in `kept`, locked while this process
-    lives: whoever makes such an object next writes back what a killed process has left.
+    `root` holds cpu0/cpufreq, cpu1/cpufreq and so on. The governor chooses the frequency below the
+    limit. A file in `kept` saves the original limits, locked while this process lives. The next
+    such object restores the limits of a killed process.
     """
 
     def __init__(self, root: Path = CPUS, kept: Path = FOUND) -> None:
@@ -101,7 +101,7 @@ class HighestFrequencies:
             _write_back_left(path)
 
     def limit(self, cpus: Iterable[int], mhz: float) -> None:
-        """Set it for `cpus`; raises UserError where this machine does not allow that."""
+        """Limit `cpus`; raises UserError where this machine does not allow that."""
         khz = round(mhz * 1000)
         try:
             for cpu in cpus:
@@ -121,7 +121,7 @@ class HighestFrequencies:
             raise UserError(f"{error}: frequencies cannot be set on this machine") from None
 
     def restore(self) -> None:
-        """Write back every frequency that was found."""
+        """Restore every original limit."""
         for path, text in self._found.items():
             path.write_text(text)
         self._found.clear()
@@ -131,10 +131,10 @@ class HighestFrequencies:
             self._file = None
 
     def _keep(self, found: dict[Path, str]) -> None:
-        """Keep what was found, before anything is changed."""
+        """Save the original limits, before anything is changed."""
         if self._file is None:
             self._kept.mkdir(parents=True, exist_ok=True)
-            # Under no name that is looked for until it is locked.
+            # Other processes do not see this name until the file is locked.
             descriptor, name = tempfile.mkstemp(".new", dir=self._kept)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             self._path = Path(name).rename(Path(name).with_suffix(".json"))
@@ -158,7 +158,7 @@ class Governors:
         self.names: tuple[str, ...] = () if self.missing else GOVERNORS
 
     def frequency_ghz(self, governor: str) -> float:
-        """Return the frequency that `governor` holds the first processor at, in GHz."""
+        """Return the first processor's frequency under `governor`, in GHz."""
         limit = "cpuinfo_min_freq" if governor == "powersave" else "cpuinfo_max_freq"
         return int((self._files[0].parent / limit).read_text()) / _KHZ_PER_GHZ
 
@@ -187,7 +187,7 @@ class Governors:
 
 
 def _write_back_left(path: Path) -> None:
-    """Write back what a file says was found, where the process that keeps it has ended."""
+    """Restore the limits in a file whose process has ended."""
     try:
         with path.open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -195,5 +195,5 @@ def _write_back_left(path: Path) -> None:
                 with suppress(OSError):
                     Path(name).write_text(text)
             path.unlink(missing_ok=True)
-    except (OSError, ValueError):  # it is held, or another process was first, or killed writing it
+    except (OSError, ValueError):  # locked, gone, or from a process killed while writing
         return

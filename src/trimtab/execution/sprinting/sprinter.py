@@ -1,4 +1,4 @@
-"""What speeds the running job up for a while."""
+"""The interface of sprinters, which speed up the running job temporarily."""
 
 import os
 from abc import ABC, abstractmethod
@@ -9,10 +9,10 @@ from trimtab.processes.control_groups import HasProcesses
 
 
 class Sprinter(ABC):
-    """Speeds one job at a time up. As a context manager it rests at the start, and at the end
-    leaves the machine as it found it.
+    """Speeds one job at a time up.
 
-    `normal_milli` and `sprint_milli` are the thousandths of cores that the job has.
+    As a context manager it rests at the start, and restores the machine at the end. `normal_milli`
+    and `sprint_milli` are the thousandths of cores that the job has.
     """
 
     description: str
@@ -20,11 +20,11 @@ class Sprinter(ABC):
     sprint_milli: int
 
     def wrap(self, command: Sequence[str]) -> Sequence[str]:
-        """Return the command that starts `command` where this sprinter has a hold on it."""
+        """Return the command that starts `command` under this sprinter's control."""
         return command
 
     def attach(self, job: HasProcesses) -> None:
-        """Take a job that runs, from `wrap`'s command or not."""
+        """Set the running job, started by `wrap`'s command or not."""
         return None
 
     @abstractmethod
@@ -33,10 +33,10 @@ class Sprinter(ABC):
 
     @abstractmethod
     def rest(self) -> None:
-        """Go back to the normal speed."""
+        """Return to the normal speed."""
 
     def restore(self) -> None:
-        """Leave the machine as it was found."""
+        """Restore the machine's original state."""
         return None
 
     def __enter__(self) -> Self:
@@ -52,7 +52,7 @@ class Sprinter(ABC):
 
 
 class NoSprinter(Sprinter):
-    """Leaves every job at its speed: for policies that sprint none."""
+    """Leaves every job at its speed, for policies without sprints."""
 
     description = "none"
 

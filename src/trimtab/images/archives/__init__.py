@@ -1,1 +1,1 @@
-"""Where images lie: OCI image layouts and docker archives, as folders or tar files."""
+"""Storage formats of images: OCI image layouts and docker archives, as folders or tar files."""

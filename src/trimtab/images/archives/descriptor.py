@@ -1,4 +1,4 @@
-"""Descriptors: how OCI documents point at one another (image specification, descriptor.md)."""
+"""Descriptors: references between OCI documents (image specification, descriptor.md)."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -19,12 +19,12 @@ MANIFESTS = {MANIFEST, "application/vnd.docker.distribution.manifest.v2+json"}
 CONFIGS = {CONFIG, "application/vnd.docker.container.image.v1+json"}
 NAME, ENGINE_NAME = "org.opencontainers.image.ref.name", "io.containerd.image.name"
 _ATTESTATION = ("vnd.docker.reference.type", "attestation-manifest")
-_UNKNOWN = Platform("unknown", "unknown")  # what attestations are said to be for
+_UNKNOWN = Platform("unknown", "unknown")  # the platform of attestations
 
 
 @dataclass(frozen=True)
 class OciDescriptor:
-    """A document or layer, by kind, digest and size."""
+    """A reference to a document or layer, with kind, digest and size."""
 
     media_type: str
     digest: str
@@ -35,7 +35,7 @@ class OciDescriptor:
 
     @classmethod
     def of(cls, fields: Fields) -> Self:
-        """Return the descriptor that an object is. Raises DamagedError where it is none."""
+        """Parse an object. Raises DamagedError if it is no descriptor."""
         platform = Platform.of(fields.object("platform")) if fields.has("platform") else None
         return cls(
             fields.text("mediaType"),
@@ -48,14 +48,14 @@ class OciDescriptor:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that an index gives it."""
+        """The image names in its annotations, in an index."""
         return tuple(
             self.annotations[key] for key in (ENGINE_NAME, NAME) if key in self.annotations
         )
 
     @property
     def is_image(self) -> bool:
-        """Whether it may be an image or several; what was attested of one is none."""
+        """Whether it may be an image or an index; attestations are neither."""
         key, value = _ATTESTATION
         return (
             self.media_type in INDEXES | MANIFESTS
@@ -64,7 +64,7 @@ class OciDescriptor:
         )
 
     def blob(self, store: Store) -> FileRegion:
-        """Return where it lies. Raises ImageError where it is missing or of another size."""
+        """Return its content's place. Raises ImageError if it is missing or of another size."""
         name = f"blobs/{self.digest.replace(':', '/')}"
         with damage_of(store.path, name):
             region = store.find(name)
@@ -79,7 +79,7 @@ class OciDescriptor:
         return region
 
     def read(self, store: Store) -> bytes:
-        """Return the document. Raises ImageError where it is not what its digest says."""
+        """Return the document. Raises ImageError if its digest is wrong."""
         data = self.blob(store).read(MOST_DOCUMENT_BYTES)
         with damage_of(store.path, self.digest):
             return check_data(data, self.digest)

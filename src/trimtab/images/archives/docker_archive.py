@@ -1,7 +1,7 @@
 """Archives of `docker save`: manifest.json names config and layers of each image.
 
 Docker image specification v1.2, "Combined Image JSON + Filesystem Changeset Format". Layers have no
-digest of their own there: the config's diff_ids are those of what they hold.
+digest there; the config's diff_ids are the digests of their content.
 """
 
 from trimtab.images.archives.fields import Fields, parse_objects

@@ -1,4 +1,4 @@
-"""An image as an archive or a folder has it."""
+"""An image in an archive or a folder."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,16 +10,16 @@ from trimtab.images.archives.region import FileRegion
 from trimtab.images.digest import check_digest
 from trimtab.images.errors import DamagedError
 
-_SHELL = ("/bin/sh", "-c")  # where a config names none
-MOST_LAYERS = 500  # overlayfs has no more
+_SHELL = ("/bin/sh", "-c")  # the default
+MOST_LAYERS = 500  # the limit of overlayfs
 
 
 @dataclass(frozen=True)
 class Config:
-    """What an image runs, and of which layers it consists (OCI image specification, config.md).
+    """The config of an image: its start and its layers (OCI image specification, config.md).
 
-    `document` is all of it as it was; what this class has no name for is in there. `diff_ids` are
-    the digests of the uncompressed layers, the lowest first.
+    `document` is the whole original document, with all other keys. `diff_ids` are the digests of
+    the uncompressed layers, the lowest first.
     """
 
     document: Fields
@@ -27,7 +27,7 @@ class Config:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """Return the config that a document is. Raises DamagedError where it is none."""
+        """Parse a document. Raises DamagedError if it is no config."""
         document = Fields.parse(data)
         diff_ids = tuple(document.object("rootfs").texts("diff_ids"))
         if len(diff_ids) > MOST_LAYERS:
@@ -40,15 +40,15 @@ class Config:
         return config
 
     def platform(self) -> Platform:
-        """Return what it is for."""
+        """Return its platform."""
         return Platform.of(self.document)
 
     def history(self) -> list[dict[str, Any]]:
-        """Return what is told of how it came about, a step an entry."""
+        """Return the history of its layers, one step an entry."""
         return [dict(entry.values) for entry in self.document.objects("history")]
 
     def run(self) -> "RunConfig":
-        """Return what a container of it runs."""
+        """Return how a container of it is started."""
         run = self.document.object("config")
         return RunConfig(
             entrypoint=tuple(run.texts("Entrypoint")),
@@ -66,10 +66,10 @@ class Config:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """How a container of an image is started; `environment` has texts NAME=VALUE.
+    """The start of a container of an image; `environment` has strings NAME=VALUE.
 
-    `health_check` is what engines run to see whether it works, by the form of a command: `CMD`,
-    `CMD-SHELL` for a text that `shell` is given, or `NONE`.
+    `health_check` is the command that engines run to check it: `CMD`, `CMD-SHELL` for a text that
+    `shell` runs, or `NONE`.
     """
 
     entrypoint: tuple[str, ...]
@@ -85,14 +85,16 @@ class RunConfig:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment by name; a later text counts, and what is none is passed over."""
+        """The environment by name; the last string of a name counts, and invalid strings are
+        ignored.
+        """
         parts = (text.partition("=") for text in self.environment)
         return {name: value for name, equals, value in parts if name and equals}
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer where it lies: `digest` is of the bytes there, where the archive says it."""
+    """A layer in an archive; `digest` is of the stored bytes, if the archive has it."""
 
     region: FileRegion
     diff_id: str
@@ -101,7 +103,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Image:
-    """The image at `path`; `names` are those that the archive has it under."""
+    """The image at `path`; `names` are its names in the archive."""
 
     path: Path
     names: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Which image of an archive is meant."""
+"""Choose an image of an archive by name."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""OCI image layouts: index.json leads to manifests, these to config and layers.
+"""OCI image layouts: index.json refers to manifests, and these to config and layers.
 
 OCI image specification v1.1: image-layout.md, image-index.md and manifest.md. Engines since Docker
-25 save this and a manifest.json beside it; here the layout counts, as it has all digests.
+25 save both this and a manifest.json; we read the layout, as it has all digests.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ _ENCRYPTED = "+encrypted"
 def open_oci_layout(store: Store) -> Image:
     """Return the only image; where it is for several platforms, that of this machine.
 
-    Raises ImageError where that is not one image, and where something is missing or damaged.
+    Raises ImageError unless exactly one image matches, and for a missing or damaged part.
     """
     _check_version(store)
     with damage_of(store.path, INDEX_NAME):
@@ -60,7 +60,7 @@ def _images_of(index: Fields) -> list[OciDescriptor]:
 def _manifests(
     store: Store, descriptors: Iterable[OciDescriptor], seen: set[str]
 ) -> Iterator[OciDescriptor]:
-    """Yield the manifests that indexes lead to, each once; `seen` are digests passed by."""
+    """Yield the manifests of nested indexes, each once; `seen` are digests already visited."""
     for descriptor in descriptors:
         if descriptor.digest in seen:
             continue

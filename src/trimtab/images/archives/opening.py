@@ -1,4 +1,4 @@
-"""Opening an image wherever it lies."""
+"""Open an image in any storage format."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which system and processor an image is for."""
+"""The system and processor of an image."""
 
 import platform as python_platform
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Self
 
 from trimtab.images.archives.fields import Fields
 
-# As Go calls them, whose names images have.
+# Go's names, which images use.
 _ARCHITECTURES = {
     "x86_64": "amd64",
     "aarch64": "arm64",
@@ -18,7 +18,7 @@ _SAME_AS_NONE = {("arm64", "v8"), ("amd64", "v1"), ("arm", "v7")}
 
 @dataclass(frozen=True)
 class Platform:
-    """A system, an architecture and, where it has one that is not the usual, its variant."""
+    """A system, an architecture and, if it is not the usual one, its variant."""
 
     system: str
     architecture: str
@@ -26,7 +26,7 @@ class Platform:
 
     @classmethod
     def of(cls, fields: Fields) -> Self:
-        """Return what a descriptor's platform or an image's config says."""
+        """Return the platform in a descriptor or an image's config."""
         architecture, variant = fields.text("architecture", ""), fields.text("variant", "")
         if (architecture, variant) in _SAME_AS_NONE:
             variant = ""

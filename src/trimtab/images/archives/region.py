@@ -1,4 +1,4 @@
-"""A range of bytes of a file, which has to stay as it was when it was found."""
+"""A range of bytes of a file, checked for changes since it was found."""
 
 import io
 import os
@@ -26,7 +26,7 @@ class FileRegion:
 
     @contextmanager
     def open(self) -> Iterator[io.BufferedReader]:
-        """Open the file. Raises ImageError where it was written to since it was found."""
+        """Open the file. Raises ImageError if it was written to since it was found."""
         with opened(self.path) as file:
             if identity_of(file) != self.identity:
                 raise ImageError(self.path, "was written to while the image was read")
@@ -45,7 +45,7 @@ class FileRegion:
             raise ImageError(self.path, "was cut off while the image was read")
 
     def read(self, most_bytes: int) -> bytes:
-        """Return its bytes. Raises ImageError where they are more than `most_bytes`."""
+        """Return its bytes. Raises ImageError above `most_bytes`."""
         if self.size_bytes > most_bytes:
             raise ImageError(
                 self.path,
@@ -66,6 +66,6 @@ def opened(path: Path) -> Iterator[io.BufferedReader]:
 
 
 def identity_of(file: io.BufferedReader) -> _Identity:
-    """Return what changes when a file is written to, or another one takes its name."""
+    """Return values that change if a file is written to or replaced."""
     status = os.fstat(file.fileno())
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

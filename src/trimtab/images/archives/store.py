@@ -1,4 +1,4 @@
-"""The files that an image is made of, in a folder or in a tar file, by their names there."""
+"""The files of an image, in a folder or in a tar file, by name."""
 
 import os
 from abc import ABC, abstractmethod
@@ -13,18 +13,18 @@ from trimtab.images.tar.reader import read_members
 from trimtab.images.tar.stream import FileStream
 
 _MOST_MEMBERS = 100_000
-_MAGIC_BYTES = 6  # by which compressions are known
-_MOST_LINKS = 8  # from one name to the next
+_MAGIC_BYTES = 6  # that identify a compression
+_MOST_LINKS = 8  # in a chain of names
 
 
 class Store(ABC):
-    """The files below `path`, which is a folder or an archive."""
+    """The files below `path`, a folder or an archive."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def find(self, name: str) -> FileRegion | None:
-        """Return where the file of that name lies; None where there is none.
+        """Return the place of the file `name`; None if it is missing.
 
         Raises ImageError for a name that leads out.
         """
@@ -32,7 +32,7 @@ class Store(ABC):
             return self._find(clean_name(encoded(name)))
 
     def get(self, name: str) -> FileRegion:
-        """Return where the file of that name lies. Raises ImageError where there is none."""
+        """Return the place of the file `name`. Raises ImageError if it is missing."""
         region = self.find(name)
         if region is None:
             raise ImageError(
@@ -48,8 +48,7 @@ class Store(ABC):
 def open_store(path: Path) -> Store:
     """Return the files of the image at `path`.
 
-    Raises ImageError where it is neither a folder nor a tar file, and OSError where it cannot be
-    read.
+    Raises ImageError if it is neither a folder nor a tar file, and OSError if it is unreadable.
     """
     return _FolderStore(path) if path.is_dir() else _TarStore(path)
 
@@ -59,7 +58,7 @@ class _FolderStore(Store):
         top = self.path.resolve()
         try:
             path = (top / name).resolve()
-        except (RuntimeError, OSError):  # before Python 3.13 the one, since then the other
+        except (RuntimeError, OSError):  # the first before Python 3.13, the second since
             raise DamagedError(f"{shown(name)} is a link without end") from None
         if not path.is_relative_to(top):
             raise DamagedError(f"{shown(name)} is a link out of the image")
@@ -81,7 +80,7 @@ class _TarStore(Store):
             self._read_names(FileStream(file, 0, os.fstat(file.fileno()).st_size))
 
     def _read_names(self, stream: FileStream) -> None:
-        """The last member of a name counts."""
+        """Read the members; the last one of a name counts."""
         for number, (name, node, hard_link) in enumerate(read_members(stream)):
             if number == _MOST_MEMBERS:
                 raise DamagedError(f"has more than {_MOST_MEMBERS:,} members")
@@ -105,6 +104,6 @@ class _TarStore(Store):
 
 
 def _led_to(name: str, target: str) -> str:
-    """Return the name that a link leads to: engines save a layer that is there twice as a link."""
+    """Return the target of a link: engines save a repeated layer as a link."""
     joined = os.path.normpath(os.path.join(os.path.dirname("/" + name), target))  # noqa: PTH118, PTH120
     return joined.lstrip("/")

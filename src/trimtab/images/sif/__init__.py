@@ -1,1 +1,1 @@
-"""Images of Apptainer and Singularity: SIF files, read and written without either."""
+"""Images of Apptainer and Singularity: read and write SIF files without either."""

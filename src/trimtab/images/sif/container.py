@@ -1,4 +1,4 @@
-"""A SIF as it lies on a disk: its objects, and the one partition that is the root file system."""
+"""A SIF on disk: its objects, and the partition with the root file system."""
 
 import os
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ _REBUILD = "`apptainer build NEW.sif OLD.sif` makes one without"
 
 
 def is_sif(path: Path) -> bool:
-    """Return whether a file begins as a SIF does; what cannot be read does not."""
+    """Return whether a file begins as a SIF; false if it is unreadable."""
     with suppress(OSError, TrimtabError), open_regular(path) as file:
         return file.read(MAGIC_OFFSET + len(MAGIC))[MAGIC_OFFSET:] == MAGIC
     return False
@@ -48,9 +48,9 @@ class Sif:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Return the SIF at `path`, of which no object was read.
+        """Return the SIF at `path` without reading its objects.
 
-        Raises ImageError where it is none, or cut off, and OSError where it cannot be read.
+        Raises ImageError if it is no SIF or truncated, and OSError if it is unreadable.
         """
         with opened(path) as file, damage_of(path, "SIF"):
             identity, file_bytes = identity_of(file), os.fstat(file.fileno()).st_size
@@ -68,13 +68,14 @@ class Sif:
 
     @property
     def is_signed(self) -> bool:
-        """Whether anybody signed objects of it."""
+        """Whether any object is signed."""
         return any(each.data_type == DataType.SIGNATURE for each, _ in self.objects)
 
     def root(self) -> tuple[SifDescriptor, FileRegion]:
-        """Return the partition with the root file system, which is a squashfs.
+        """Return the squashfs partition with the root file system.
 
-        Raises ImageError where there is no such, or where it is not all that a container sees.
+        Raises ImageError if there is none, or if other partitions are part of what a container
+        sees.
         """
         with damage_of(self.path, "SIF"):
             roots = list(self._partitions(PartitionKind.PRIMARY_SYSTEM))

@@ -1,4 +1,4 @@
-"""A SIF as an archive of an image with one layer, which everything else here reads."""
+"""Convert a SIF to an image archive with one layer, which all other modules read."""
 
 import hashlib
 import json
@@ -23,11 +23,11 @@ _LAYER = "layer.tar"
 
 
 def write_archive_of(sif: Sif, destination: Path) -> None:
-    """Write the root file system of `sif` as the image archive `destination`, whole or not at all.
+    """Write the root file system of `sif` as the image archive `destination`, atomically.
 
-    Its layer is not compressed, and what a container of it runs is the runscript. Raises ImageError
-    where the file system is damaged or grows beyond all measure, UserError where the program that
-    reads it is missing, and OSError as writing does.
+    Its layer is not compressed, and its containers run the runscript. Raises ImageError for a
+    damaged or excessively growing file system, UserError if the program that reads it is missing,
+    and OSError as writing does.
     """
     _, region = sif.root()
     destination.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def write_archive_of(sif: Sif, destination: Path) -> None:
 
 
 def _copy(region: FileRegion, destination: Path) -> None:
-    """The programs take a file that begins with the file system."""
+    """Copy the partition: the programs need a file that begins with the file system."""
     with naming(destination), destination.open("wb") as copy:
         for chunk in region.chunks():
             copy.write(chunk)
@@ -77,6 +77,6 @@ def _config(sif: Sif, diff_id: str, labels: bytes | None) -> dict[str, Any]:
     }
     try:
         created = datetime.fromtimestamp(sif.header.created_s, UTC)
-    except (OverflowError, OSError, ValueError):  # a year that no calendar has
+    except (OverflowError, OSError, ValueError):  # a year outside the calendar
         return document
     return {**document, "created": f"{created:%Y-%m-%dT%H:%M:%SZ}"}

@@ -1,4 +1,4 @@
-"""The header and the descriptors of a SIF, which say what lies where in it.
+"""The header and the descriptors of a SIF, with the places of its objects.
 
 Singularity Image Format, version 01: `header` and `rawDescriptor` of the Go module
 github.com/apptainer/sif/v2 (pkg/sif/sif.go and descriptor.go). All numbers are little-endian.
@@ -11,7 +11,7 @@ from typing import Self
 
 from trimtab.images.errors import DamagedError
 
-MAGIC, MAGIC_OFFSET = b"SIF_MAGIC\0", 32  # behind the line that a shell starts it by
+MAGIC, MAGIC_OFFSET = b"SIF_MAGIC\0", 32  # after the line by which a shell starts it
 DESCRIPTORS_OFFSET = 4096
 _VERSION = b"01\0"
 _HEADER = struct.Struct("<32s10s3s3s16s8q")
@@ -20,13 +20,13 @@ _PARTITION = struct.Struct("<ii3s")  # at the start of a partition's own fields
 HEADER_BYTES = _HEADER.size
 DESCRIPTOR_BYTES = _DESCRIPTOR.size
 _USUAL_DESCRIPTORS, _MOST_DESCRIPTORS = 48, 4096
-# As Go calls them, whose names images have.
+# Go's names, which images use.
 _ARCHITECTURES = ("", "386", "amd64", "arm", "arm64", "ppc64", "ppc64le", "mips", "mipsle",
                   "mips64", "mips64le", "s390x", "riscv64", "loong64")  # fmt: skip
 
 
 class DataType(IntEnum):
-    """What an object is."""
+    """The kind of an object."""
 
     DEFINITION = 0x4001
     ENVIRONMENT = 0x4002
@@ -42,7 +42,7 @@ class DataType(IntEnum):
 
 
 class FileSystem(IntEnum):
-    """What a partition has in it."""
+    """The file system of a partition."""
 
     SQUASHFS = 1
     EXT3 = 2
@@ -51,7 +51,7 @@ class FileSystem(IntEnum):
 
 
 class PartitionKind(IntEnum):
-    """What a partition is for; of PRIMARY_SYSTEM there is one."""
+    """The purpose of a partition; there is one PRIMARY_SYSTEM."""
 
     PRIMARY_SYSTEM = 2
     OVERLAY = 4
@@ -59,10 +59,10 @@ class PartitionKind(IntEnum):
 
 @dataclass(frozen=True)
 class SifDescriptor:
-    """An object: `offset` and `size_bytes` say where it lies, `padded_bytes` with what is before.
+    """An object at `offset` with `size_bytes`; `padded_bytes` includes the padding before it.
 
-    Times are seconds since 1970. `name` and `extra`, fields of the object's type, are as they are
-    in the file. Other objects name it by `number`, and together with more by `group`.
+    Times are seconds since 1970. `name` and `extra`, fields of the object's type, are as in the
+    file. Other objects refer to it by `number`, or by `group` with others.
     """
 
     data_type: int
@@ -81,14 +81,14 @@ class SifDescriptor:
 
     @property
     def partition(self) -> tuple[int, int]:
-        """Of a partition, its file system and what it is for; of all else two zeros."""
+        """The file system and purpose of a partition; zeros for other objects."""
         if self.data_type != DataType.PARTITION:
             return 0, 0
         file_system, part, _ = _PARTITION.unpack_from(self.extra)
         return file_system, part
 
     def packed(self) -> bytes:
-        """Return it as it stands in a file."""
+        """Return its bytes in a file."""
         return _DESCRIPTOR.pack(
             self.data_type, True, self.number, self.group, self.linked, self.offset,
             self.size_bytes, self.padded_bytes, self.created_s, self.modified_s, self.uid, self.gid,
@@ -97,14 +97,14 @@ class SifDescriptor:
 
     @classmethod
     def parse(cls, data: bytes) -> Self | None:
-        """Return the descriptor that DESCRIPTOR_BYTES bytes are; None for one that is free."""
+        """Parse DESCRIPTOR_BYTES bytes; returns None for a free descriptor."""
         data_type, used, *rest = _DESCRIPTOR.unpack(data)
         return cls(data_type, *rest) if used else None
 
 
 @dataclass(frozen=True)
 class SifHeader:
-    """What the first bytes of a SIF say; `architecture` is empty where it is not known."""
+    """The contents of a SIF's header; `architecture` is "" if unknown."""
 
     launch_script: bytes
     architecture: str
@@ -116,10 +116,9 @@ class SifHeader:
 
     @classmethod
     def parse(cls, data: bytes, file_bytes: int) -> Self:
-        """Return what the first HEADER_BYTES bytes of a file of that size say.
+        """Parse the first HEADER_BYTES bytes of a file of that size.
 
-        Raises DamagedError where they are of no SIF, or of one whose descriptors lie beyond its
-        end.
+        Raises DamagedError if they are not from a SIF, or its descriptors lie beyond its end.
         """
         if len(data) < HEADER_BYTES:
             raise DamagedError(f"cut off within the {HEADER_BYTES} bytes of its header")
@@ -137,9 +136,9 @@ class SifHeader:
         return cls(script, _architecture(code), identity, created_s, modified_s, total, offset)
 
     def descriptors_of(self, data: bytes, file_bytes: int) -> list[SifDescriptor]:
-        """Return the objects that the descriptors `data` of a file of that size tell.
+        """Return the objects of the descriptors `data`, in a file of that size.
 
-        Raises DamagedError where one lies beyond the end.
+        Raises DamagedError for an object beyond the end.
         """
         if len(data) != self.descriptors * DESCRIPTOR_BYTES:
             raise DamagedError("cut off within its descriptors; get the image again")
@@ -156,9 +155,9 @@ class SifHeader:
 
 
 def packed_header(header: SifHeader, identity: bytes, objects: list[SifDescriptor]) -> bytes:
-    """Return what stands before the `objects` of a new file with the facts of `header`.
+    """Return the bytes before the `objects` of a new file, with the properties of `header`.
 
-    These are the header, zeros to DESCRIPTORS_OFFSET, and as many descriptors as there were.
+    They are the header, zeros to DESCRIPTORS_OFFSET, and as many descriptors as before.
     """
     total = table_entries(len(objects))
     data_offset = first_object_offset(len(objects))
@@ -174,12 +173,12 @@ def packed_header(header: SifHeader, identity: bytes, objects: list[SifDescripto
 
 
 def table_entries(objects: int) -> int:
-    """Return how many descriptors a new file has room for: as many as others write, or more."""
+    """Return the number of descriptors in a new file: as many as other programs write, or more."""
     return max(_USUAL_DESCRIPTORS, objects)
 
 
 def first_object_offset(objects: int) -> int:
-    """Return where the descriptors of a new file end."""
+    """Return the end of the descriptors of a new file."""
     return DESCRIPTORS_OFFSET + table_entries(objects) * DESCRIPTOR_BYTES
 
 

@@ -1,4 +1,4 @@
-"""Squashfs file systems, by the programs of squashfs-tools-ng: as tar archives there and back."""
+"""Squashfs file systems: convert to and from tar archives with squashfs-tools-ng."""
 
 import os
 import shutil
@@ -24,10 +24,10 @@ def missing_programs() -> list[str]:
 
 
 def tar_of(image: Path) -> Iterator[bytes]:
-    """Yield the tar archive of what a squashfs image holds, owners and attributes too.
+    """Yield a tar archive of a squashfs image, with owners and attributes.
 
-    Raises DamagedError where it is damaged, or has what no archive can hold, and UserError where
-    the program is missing.
+    Raises DamagedError if it is damaged or not representable, and UserError if the program is
+    missing.
     """
     words = [READS, "--no-skip", "--root-becomes", ".", str(image)]
     with _started(words, stdout=subprocess.PIPE) as process:
@@ -37,7 +37,7 @@ def tar_of(image: Path) -> Iterator[bytes]:
 
 
 def file_in(image: Path, path: str, most_bytes: int) -> bytes | None:
-    """Return the first `most_bytes` of a file of a squashfs image; None where there is none."""
+    """Return the first `most_bytes` of a file of a squashfs image; None if it is missing."""
     try:
         with _started([SHOWS, "--cat", path, str(image)], stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
@@ -48,22 +48,22 @@ def file_in(image: Path, path: str, most_bytes: int) -> bytes | None:
 
 @contextmanager
 def squashed(destination: Path, compression: Compression) -> Iterator[IO[bytes]]:
-    """Yield where to write a tar archive of which `destination` becomes a squashfs image.
+    """Yield a writer for a tar archive, from which `destination` becomes a squashfs image.
 
-    The same archive gives the same bytes. Raises UserError where the program is missing, and
-    DamagedError where it fails, as on a full disk.
+    The same archive gives the same bytes. Raises UserError if the program is missing, and
+    DamagedError if it fails, for example on a full disk.
     """
     words = [
         *(WRITES, "--quiet", "--no-skip", "--force", "--compressor", str(compression)),
         *("--num-jobs", str(len(os.sched_getaffinity(0))), str(destination)),
     ]
-    # What would else be the time of making is that of the epoch.
+    # Use the epoch instead of the current time.
     environment = {**os.environ, "SOURCE_DATE_EPOCH": "0"}
     with _started(words, environment, stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         try:
             yield process.stdin
-        except BrokenPipeError:  # where it failed it says why
+        except BrokenPipeError:  # the program reports its failure
             if process.wait() == 0:
                 raise
 
@@ -76,7 +76,7 @@ def _started(
     stdin: int | None = None,
     stdout: int | None = None,
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a program with the block. Raises DamagedError with its words where it fails."""
+    """Run a program during the block. Raises DamagedError with its message if it fails."""
     if shutil.which(words[0]) is None:
         raise UserError(
             f"{words[0]}: missing, and SIF images are read and written by it: make deps-sif (the"
@@ -91,7 +91,7 @@ def _started(
             _close_pipes(process)
             exit_code = process.wait()
         finally:
-            process.kill()  # nothing where it has ended
+            process.kill()  # nothing happens after its end
             _close_pipes(process)
             process.wait()
         if exit_code:

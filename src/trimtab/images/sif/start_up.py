@@ -1,7 +1,7 @@
-"""How Apptainer starts a container of a SIF, told as an image's config tells it.
+"""Apptainer's start of a SIF's container, in the form of an image's config.
 
-It reads the scripts of /.singularity.d/env in their order, and becomes the runscript with the words
-that `apptainer run` was given; images without one run these words.
+It reads the scripts of /.singularity.d/env in order, and executes the runscript with the arguments
+of `apptainer run`; images without one execute the arguments.
 """
 
 from typing import Any
@@ -17,15 +17,15 @@ _START = (
     f'if [ -x {METADATA}/runscript ]; then exec {METADATA}/runscript "$@"; fi; '
     ': "${1:?the image has no runscript; give the command}"; exec "$@"'
 )
-# What it mounts there: into an image that has no such file or folder it cannot everywhere.
+# Apptainer mounts these; on some systems it cannot if the image lacks the file or folder.
 _MOUNTED = ("/dev", "/proc", "/sys", "/tmp", "/var/tmp", "/home", "/root", "/etc/passwd",
             "/etc/group", "/etc/hosts", "/etc/resolv.conf", "/etc/localtime")  # fmt: skip
 
 
 def run_config(labels: bytes | None) -> dict[str, Any]:
-    """Return the `config` part of an image's config; `labels` are those of labels.json.
+    """Return the `config` part of an image's config; `labels` are from labels.json.
 
-    What is no JSON object of texts is passed over, as by Apptainer.
+    Labels other than a JSON object of strings are ignored, as in Apptainer.
     """
     return {
         "Entrypoint": ["/bin/sh", "-c", _START, "apptainer"],
@@ -35,7 +35,7 @@ def run_config(labels: bytes | None) -> dict[str, Any]:
 
 
 def paths_of_apptainer(view: View) -> set[str]:
-    """Return the paths of `view` that Apptainer needs itself, whatever a program does."""
+    """Return the paths of `view` that Apptainer itself needs for any program."""
     own = {path for path, _ in view.walk() if f"{path}/".startswith(f"{METADATA}/")}
     leading = {
         f"/{name}"

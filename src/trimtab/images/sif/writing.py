@@ -1,4 +1,4 @@
-"""A SIF of another one's objects, but with another root file system."""
+"""Write a SIF with the objects of another one, but another root file system."""
 
 import hashlib
 import tempfile
@@ -23,7 +23,7 @@ from trimtab.images.sif.squashfs import squashed
 from trimtab.images.tar.stream import CHUNK_BYTES
 
 _ALIGNED_BYTES = 4096
-# What was said of files, and does not hold of fewer ones.
+# Statements about files that are false for fewer files.
 _NO_LONGER_TRUE = {
     DataType.SIGNATURE,
     DataType.CRYPTOGRAPHIC_MESSAGE,
@@ -36,10 +36,10 @@ def write_sif(
 ) -> None:
     """Write the SIF `destination`: `original` with the one layer of `image` as its file system.
 
-    All other objects stay, but for signatures and bills of materials. Times are the original's, and
-    its identity (UUID) comes from the content: the same input gives the same bytes. Raises
-    ImageError where either was changed since it was opened, or the file system cannot be made,
-    UserError where the program for it is missing, and OSError as writing does.
+    Other objects stay, except signatures and bills of materials. Times are the original's, and the
+    UUID is derived from the content: the same input gives the same bytes. Raises ImageError if
+    either was changed since it was opened, or if the file system cannot be made. Raises UserError
+    if the program for it is missing, and OSError as writing does.
     """
     with (
         atomic_write(destination, 0o755) as temporary,

@@ -1,1 +1,1 @@
-"""Tar archives as container images have them: GNU, PAX and the older forms."""
+"""Tar archives in container images: GNU, PAX and older formats."""

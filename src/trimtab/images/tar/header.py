@@ -1,7 +1,7 @@
 """The 512-byte block that begins each member of a tar archive.
 
-POSIX.1-2017, pax, "ustar Interchange Format"; the GNU form keeps other things in place of the
-prefix, and numbers in base 256 where octal digits do not suffice.
+POSIX.1-2017, pax, "ustar Interchange Format". The GNU format has other fields in place of the
+prefix, and numbers in base 256 if they do not fit in octal.
 """
 
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from trimtab.images.errors import DamagedError
 BLOCK_BYTES = 512
 NO_BLOCK = bytes(BLOCK_BYTES)
 _USTAR, _GNU = b"ustar\0", b"ustar  \0"
-_STAR_MARK = b"tar\0"  # at the end of the block: the prefix is shorter then
+_STAR_MARK = b"tar\0"  # at the end of the block; then the prefix is shorter
 _PREFIX_START, _PREFIX_END, _STAR_PREFIX_END = 345, 500, 476
 _CHECKSUM = slice(148, 156)
-_SPACES = 8 * ord(" ")  # the checksum counts its own field as spaces
+_SPACES = 8 * ord(" ")  # the checksum field itself counts as spaces
 
 
 @dataclass(slots=True)
 class TarHeader:
-    """A member as its block has it; names are bytes, and PAX records may say better."""
+    """The block of a member; names are bytes, and PAX records may override fields."""
 
     name: bytes
     mode: int
@@ -34,7 +34,7 @@ class TarHeader:
 
 
 def parse_header(block: bytes) -> TarHeader:
-    """Return what a block says. Raises DamagedError where it is no header or its sum is wrong."""
+    """Parse a block. Raises DamagedError for an invalid header or checksum."""
     expected = number(block[_CHECKSUM])
     found = sum(block) - sum(block[_CHECKSUM]) + _SPACES
     if found != expected and _signed_sum(block) != expected:
@@ -66,7 +66,7 @@ def text(field: bytes) -> bytes:
 
 
 def number(field: bytes) -> int:
-    """Return the number in a field: octal digits, or where its first bit is set, base 256.
+    """Return the number in a field: octal, or base 256 if its first bit is set.
 
     An empty field is 0. Raises DamagedError for anything else.
     """
@@ -86,12 +86,12 @@ def number(field: bytes) -> int:
 
 
 def _signed_sum(block: bytes) -> int:
-    """Old programs summed the bytes as signed ones."""
+    """Return the sum of signed bytes, as in old programs."""
     high = sum(byte >= 0x80 for byte in block) - sum(byte >= 0x80 for byte in block[_CHECKSUM])
     return sum(block) - sum(block[_CHECKSUM]) + _SPACES - 256 * high
 
 
 def with_checksum(block: bytes) -> bytes:
-    """Return a header block with its checksum filled in."""
+    """Return a header block with its checksum."""
     total = sum(block) - sum(block[_CHECKSUM]) + _SPACES
     return block[:148] + b"%06o\0 " % total + block[156:]

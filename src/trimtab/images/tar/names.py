@@ -1,4 +1,4 @@
-"""Names in archives: bytes there, text here, and never a way out."""
+"""Names in archives: converted between bytes and text, and checked."""
 
 from trimtab.images.errors import DamagedError
 
@@ -7,19 +7,19 @@ _MOST_NAME_BYTES = 255  # NAME_MAX
 
 
 def decoded(name: bytes) -> str:
-    """Return a name as text; bytes that are no UTF-8 become what os.fsdecode makes of them."""
+    """Return a name as text; invalid UTF-8 is decoded as by os.fsdecode."""
     return name.decode("utf-8", "surrogateescape")
 
 
 def encoded(name: str) -> bytes:
-    """Return the bytes of a name that `decoded` made."""
+    """Return the bytes of a name from `decoded`."""
     return name.encode("utf-8", "surrogateescape")
 
 
 def clean_name(name: bytes) -> str:
-    """Return a member's name relative to the top folder, which is the empty name.
+    """Return a member's name relative to the top folder, whose name is "".
 
-    Raises DamagedError for a name with `..`, with a NUL, or longer than a system can have.
+    Raises DamagedError for a name with `..` or NUL, or one longer than a system allows.
     """
     if len(name) > MOST_PATH_BYTES or b"\0" in name:
         raise DamagedError(f"the name {shown(name)} is longer than a path can be, or has a NUL")
@@ -31,6 +31,6 @@ def clean_name(name: bytes) -> str:
 
 
 def shown(name: bytes | str) -> str:
-    """Return a name as an error has it: not longer than a line."""
+    """Return a name for an error, at most a line long."""
     text = decoded(name) if isinstance(name, bytes) else name
     return repr(text if len(text) <= 200 else text[:200] + "...")

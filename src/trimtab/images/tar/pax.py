@@ -7,13 +7,13 @@ from trimtab.images.errors import DamagedError
 _LENGTH = re.compile(rb"([0-9]{1,10}) ")
 _SECONDS = re.compile(r"(-?)([0-9]{1,18})(?:\.([0-9]*))?")
 _NANO_DIGITS = 9
-XATTR = "SCHILY.xattr."  # of star, and what engines read
+XATTR = "SCHILY.xattr."  # of star; engines read it
 
 
 def parse_records(data: bytes) -> list[tuple[str, bytes]]:
-    """Return keys and values in their order; some keys of sparse files stand more than once.
+    """Return keys and values in order; some keys of sparse files occur repeatedly.
 
-    Raises DamagedError where `data` is not a sequence of records.
+    Raises DamagedError unless `data` is a sequence of records.
     """
     records = []
     start = 0
@@ -31,7 +31,7 @@ def parse_records(data: bytes) -> list[tuple[str, bytes]]:
 
 
 def format_record(key: str, value: bytes) -> bytes:
-    """Return a record; its length counts the digits of the length too."""
+    """Return a record; its length includes the digits of the length."""
     rest = b" " + key.encode("utf-8", "surrogateescape") + b"=" + value + b"\n"
     length = len(rest) + 1
     while length != len(rest) + len(str(length)):
@@ -40,14 +40,14 @@ def format_record(key: str, value: bytes) -> bytes:
 
 
 def parse_number(key: str, value: bytes) -> int:
-    """Return the decimal number that `value` is. Raises DamagedError for any other."""
+    """Parse a decimal number. Raises DamagedError for any other `value`."""
     if not value.isdigit() or len(value) > 20:
         raise DamagedError(f"a PAX header's {key} is no number")
     return int(value)
 
 
 def parse_time_ns(value: bytes) -> int:
-    """Return a time, given as seconds with or without a fraction, in whole nanoseconds."""
+    """Parse a time in seconds, with or without a fraction, to whole nanoseconds."""
     match = _SECONDS.fullmatch(value.decode("ascii", "replace"))
     if not match:
         raise DamagedError("a PAX header's mtime is no number of seconds")
@@ -58,7 +58,7 @@ def parse_time_ns(value: bytes) -> int:
 
 
 def format_time_ns(time_ns: int) -> bytes:
-    """Return a time in nanoseconds as seconds, with a fraction where it has one."""
+    """Format a time in nanoseconds as seconds, with a fraction if needed."""
     sign = "-" if time_ns < 0 else ""
     seconds, ns = divmod(abs(time_ns), 10**_NANO_DIGITS)
     fraction = f".{ns:09}".rstrip("0") if ns else ""

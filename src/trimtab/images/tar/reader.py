@@ -1,8 +1,8 @@
-"""The members of a tar archive: ustar, PAX, GNU and what came before them.
+"""The members of a tar archive: ustar, PAX, GNU and older formats.
 
-Where programs differ the container engines decide, which are written in Go: a GNU long name counts
-before a PAX path, PAX records for all members are passed over, and only the first two blocks of
-zeros end an archive. Unlike Python's tarfile, whatever is damaged is an error wherever it stands.
+Where programs differ, we follow the container engines, which are written in Go. A GNU long name has
+priority over a PAX path, PAX records for all members are ignored, and only two blocks of zeros end
+an archive. Unlike in Python's tarfile, damage anywhere is an error.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from trimtab.images.tar.header import BLOCK_BYTES, NO_BLOCK, TarHeader, parse_he
 from trimtab.images.tar.names import MOST_PATH_BYTES, clean_name, decoded, shown
 from trimtab.images.tar.stream import ByteStream
 
-MOST_EXTENDED_BYTES = 1 << 20  # of one member; engines take no more either
+MOST_EXTENDED_BYTES = 1 << 20  # of one member; also the limit of engines
 _LARGEST_ID = (1 << 32) - 2
 _MOST_SECONDS = 1 << 40
 _MOST_XATTR_NAME = 255
@@ -39,9 +39,9 @@ _Records = list[tuple[str, bytes]]
 
 
 class TarMember(NamedTuple):
-    """A name of an archive and what it stands for, or the name it is a hard link to.
+    """A name in an archive with its node, or with the name that it is a hard link to.
 
-    Names are relative, without `.`, `..` and empty parts; that of the top folder is empty.
+    Names are relative, without `.`, `..` and empty parts; the top folder's name is "".
     """
 
     name: str
@@ -50,10 +50,10 @@ class TarMember(NamedTuple):
 
 
 def read_members(stream: ByteStream, layer: int = 0) -> Iterator[TarMember]:
-    """Yield the members of the archive; `layer` is what their nodes say they are of.
+    """Yield the members of the archive; `layer` is the number for their nodes.
 
-    The content of a file lies at its node's offset. Raises DamagedError where the archive is
-    damaged or cut off, or has what no engine takes.
+    A file's content is at its node's offset. Raises DamagedError for a damaged or truncated
+    archive, or members that engines refuse.
     """
     while (found := _next_header(stream)) is not None:
         header, records, name, target = found
@@ -78,9 +78,9 @@ def read_members(stream: ByteStream, layer: int = 0) -> Iterator[TarMember]:
 
 
 def _next_header(stream: ByteStream) -> tuple[TarHeader, _Records, bytes, bytes] | None:
-    """Take the next header and those that extend it, or None at the end of the archive.
+    """Read the next header with its extensions, or None at the end of the archive.
 
-    With it come its PAX records, and the member's name and target by all of them.
+    Also returns its PAX records, and the resulting name and target of the member.
     """
     records: _Records = []
     long_name = long_target = b""
@@ -109,7 +109,7 @@ def _next_header(stream: ByteStream) -> tuple[TarHeader, _Records, bytes, bytes]
 
 
 def _next_block(stream: ByteStream) -> bytes | None:
-    """Take the next block; None at the end, which two blocks of zeros are too."""
+    """Read the next block; None at the end, also after two blocks of zeros."""
     block = stream.take(BLOCK_BYTES)
     if block == NO_BLOCK:
         if not NO_BLOCK.startswith(stream.take(BLOCK_BYTES)):
@@ -130,7 +130,7 @@ def _extension(stream: ByteStream, header: TarHeader) -> bytes:
 
 def _kind(type_flag: bytes, name: bytes) -> FileType:
     if type_flag == _OLD_FILE and name.endswith(b"/"):
-        return FileType.FOLDER  # of before there was a type for them
+        return FileType.FOLDER  # older than the type for folders
     if type_flag not in _KINDS:
         raise DamagedError(f"{shown(name)} is a member of type {type_flag!r}, which engines refuse")
     return _KINDS[type_flag]

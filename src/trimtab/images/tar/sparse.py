@@ -1,8 +1,8 @@
-"""Which parts of a sparse file a tar archive stores.
+"""The parts of a sparse file that a tar archive stores.
 
-GNU tar has four forms: blocks behind the header (the "old GNU" form), and PAX records of the
-versions 0.0, 0.1 and 1.0 (GNU tar manual, "Storing Sparse Files"). Version 1.0 has the map in front
-of the content, as decimal lines.
+GNU tar has four formats: blocks after the header ("old GNU"), and PAX records of versions 0.0, 0.1
+and 1.0 (GNU tar manual, "Storing Sparse Files"). Version 1.0 has the map before the content, as
+decimal lines.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,14 +15,14 @@ Segments = tuple[tuple[int, int], ...]
 MAP_KEYS = ("GNU.sparse.offset", "GNU.sparse.numbytes")
 _MOST_MAP_BYTES = 1 << 20
 _LARGEST_NUMBER_DIGITS = 20
-_ROW_BYTES = 24  # of the old form: two numbers of 12 bytes
-_ROWS_START, _ROWS, _MORE = 386, 4, 482  # within the header
+_ROW_BYTES = 24  # of the old format: two numbers of 12 bytes
+_ROWS_START, _ROWS, _MORE = 386, 4, 482  # in the header
 _REAL_SIZE = slice(483, 495)
 _EXTENSION_ROWS, _EXTENSION_MORE = 21, 504
 
 
 def old_map(block: bytes, stream: ByteStream) -> tuple[int, Segments]:
-    """Return the real size and the segments of an old GNU header; its further blocks are taken."""
+    """Return the real size and the segments of an old GNU header; consumes its further blocks."""
     rows = _rows(block[_ROWS_START:], _ROWS)
     more, taken_bytes = block[_MORE], 0
     while more:
@@ -39,14 +39,14 @@ def _rows(data: bytes, count: int) -> list[tuple[int, int]]:
     rows = []
     for start in range(0, count * _ROW_BYTES, _ROW_BYTES):
         row = data[start : start + _ROW_BYTES]
-        if row[12] == 0 and row[0] == 0:  # not used
+        if row[12] == 0 and row[0] == 0:  # unused
             break
         rows.append((number(row[:12]), number(row[12:])))
     return rows
 
 
 def map_of_records(records: Iterable[tuple[str, bytes]]) -> Segments:
-    """Return the segments that PAX records of version 0.0 or 0.1 tell."""
+    """Return the segments in PAX records of version 0.0 or 0.1."""
     numbers: list[bytes] = []
     for key, value in records:
         if key == "GNU.sparse.map":
@@ -59,7 +59,7 @@ def map_of_records(records: Iterable[tuple[str, bytes]]) -> Segments:
 
 
 def map_before_content(stream: ByteStream) -> tuple[int, Segments]:
-    """Take the map of version 1.0; return how many bytes it took, and the segments."""
+    """Read the map of version 1.0; return its length in bytes, and the segments."""
     start = stream.position
     lines: list[bytes] = []
     rest = b""
@@ -75,7 +75,7 @@ def map_before_content(stream: ByteStream) -> tuple[int, Segments]:
 
 
 def format_map(segments: Segments, size_bytes: int) -> bytes:
-    """Return the map of version 1.0, in whole blocks; its last part says where the file ends."""
+    """Return the map of version 1.0, in whole blocks; its last part is the end of the file."""
     parts = [*segments, (size_bytes, 0)]
     numbers = [len(parts), *(number for pair in parts for number in pair)]
     text = "".join(f"{number}\n" for number in numbers).encode()
@@ -85,7 +85,8 @@ def format_map(segments: Segments, size_bytes: int) -> bytes:
 def checked(segments: Segments, size_bytes: int, stored_bytes: int) -> Segments:
     """Return the segments without empty ones.
 
-    Raises DamagedError unless they follow one another within the file and are what is stored.
+    Raises DamagedError unless they are ascending, inside the file and as long as the stored
+    content.
     """
     end = 0
     for offset, length in segments:

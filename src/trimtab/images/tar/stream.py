@@ -1,4 +1,4 @@
-"""Bytes that come in chunks, taken forward piece by piece."""
+"""A stream of bytes from chunks, read forward."""
 
 from collections.abc import Callable, Iterator
 from typing import IO
@@ -9,7 +9,7 @@ CHUNK_BYTES = 1 << 18
 
 
 class ByteStream:
-    """What `next_chunk` returns until it returns nothing; `position` counts what was taken."""
+    """The results of `next_chunk` until it returns nothing; `position` counts the bytes read."""
 
     def __init__(self, next_chunk: Callable[[], bytes]) -> None:
         self._next_chunk = next_chunk
@@ -27,21 +27,21 @@ class ByteStream:
         return b"".join(self._pieces(count))
 
     def take_all(self, count: int) -> bytes:
-        """Return the next `count` bytes. Raises DamagedError where there are fewer."""
+        """Return the next `count` bytes. Raises DamagedError if there are fewer."""
         taken = self.take(count)
         if len(taken) != count:
             raise DamagedError(f"cut off at byte {self.position}")
         return taken
 
     def pieces(self, count: int) -> Iterator[bytes]:
-        """Yield the next `count` bytes as they come. Raises DamagedError where there are fewer."""
+        """Yield the next `count` bytes in pieces. Raises DamagedError if there are fewer."""
         end = self.position + count
         yield from self._pieces(count)
         if self.position != end:
             raise DamagedError(f"cut off at byte {self.position}")
 
     def skip(self, count: int) -> None:
-        """Pass over `count` bytes. Raises DamagedError where there are fewer."""
+        """Skip `count` bytes. Raises DamagedError if there are fewer."""
         for _ in self.pieces(count):
             pass
 
@@ -61,7 +61,7 @@ class ByteStream:
 
 
 class FileStream(ByteStream):
-    """The `size_bytes` of a file from `offset` on, where passing over bytes does not read them."""
+    """A stream of `size_bytes` of a file from `offset` on; skipping reads nothing."""
 
     def __init__(self, file: IO[bytes], offset: int, size_bytes: int) -> None:
         super().__init__(self._read)
@@ -69,7 +69,7 @@ class FileStream(ByteStream):
         file.seek(offset)
 
     def skip(self, count: int) -> None:
-        """Pass over `count` bytes. Raises DamagedError where there are fewer."""
+        """Skip `count` bytes. Raises DamagedError if there are fewer."""
         within = min(count, len(self._chunk) - self._start)
         beyond = count - within
         if beyond > self._left_bytes:

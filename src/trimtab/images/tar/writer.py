@@ -1,7 +1,7 @@
-"""The header of a member as it is written: ustar where that suffices, PAX records where not.
+"""Write the header of a member: ustar if it suffices, otherwise with PAX records.
 
-The same node gives the same bytes. Names of owners and the times of reading and change are left
-out: engines go by numbers, and the times say nothing of the image.
+The same node gives the same bytes. Owner names, access times and change times are left out: engines
+use numbers, and these times do not belong to the image.
 """
 
 from trimtab.images.errors import DamagedError
@@ -26,11 +26,11 @@ _NS = 10**9
 
 
 def member_header(name: str, node: Inode, hard_link: str = "") -> bytes:
-    """Return what stands in front of a member's content, whole blocks.
+    """Return the bytes before a member's content, in whole blocks.
 
-    `name` is relative, empty for the top folder. With `hard_link` the member is a hard link to
-    the member of that name. The content that has to follow are the node's stored bytes, filled up
-    with zeros to whole blocks (`padding`). Raises DamagedError for what no archive can hold.
+    `name` is relative, "" for the top folder. With `hard_link` the member is a hard link to the
+    member of that name. The node's stored bytes have to follow, padded with zeros to whole blocks
+    (`padding`). Raises DamagedError for a node that no archive can hold.
     """
     path = encoded(name)
     if node.kind is FileType.FOLDER:
@@ -59,17 +59,17 @@ def member_header(name: str, node: Inode, hard_link: str = "") -> bytes:
 
 
 def plain_header(name: str, size_bytes: int) -> bytes:
-    """Return the one block in front of a file of ours, whatever its size is."""
+    """Return the header block of a file of ours, of any size."""
     if size_bytes <= _MOST_OF_11_DIGITS:
         node = Inode(FileType.FILE, 0o644, size_bytes=size_bytes)
         return _block(encoded(name), b"", b"0", size_bytes, node, {})
-    block = plain_header(name, 0)  # as GNU tar has numbers that octal digits do not suffice for
+    block = plain_header(name, 0)  # GNU tar's notation for numbers that do not fit in octal
     number = (0x80 << 88 | size_bytes).to_bytes(12, "big")
     return with_checksum(block[:124] + number + block[136:])
 
 
 def padding(size_bytes: int) -> bytes:
-    """Return the zeros behind a content of this size."""
+    """Return the zeros after a content of this size."""
     return bytes(-size_bytes % BLOCK_BYTES)
 
 
@@ -77,7 +77,7 @@ def _block(
     path: bytes, target: bytes, type_flag: bytes, size_bytes: int, node: Inode,
     records: dict[str, bytes],
 ) -> bytes:  # fmt: skip
-    """Return a header's block; what it has no room for is added to `records`."""
+    """Return a header's block; values that do not fit are added to `records`."""
     split = _split(path)
     if split is None:
         records["path"] = path
@@ -109,7 +109,7 @@ def _block(
 
 
 def _split(path: bytes) -> tuple[bytes, bytes] | None:
-    """Return a path as prefix and name, if it fits; others than ASCII are for PAX to say."""
+    """Return a path as prefix and name, if it fits; PAX has non-ASCII paths."""
     if not path.isascii():
         return None
     if len(path) <= _NAME_BYTES:

@@ -1,1 +1,1 @@
-"""New images: one layer of a view, and the layout around it."""
+"""Write new images: one layer of a view, and the layout around it."""

@@ -1,7 +1,7 @@
-"""A new image of a part of another one's view.
+"""Write a new image from a part of another one's view.
 
-It is written as Docker saves images since version 25: an OCI image layout and, beside it, the
-manifest.json that older versions read. So one archive is for all of them, and for Podman.
+The format is Docker's since version 25: an OCI image layout and the manifest.json that older
+versions read. So one archive serves all of them, and Podman.
 """
 
 import json
@@ -27,15 +27,15 @@ LAYER_TYPES = {
     Compression.GZIP: "application/vnd.oci.image.layer.v1.tar+gzip",
     Compression.ZSTD: "application/vnd.oci.image.layer.v1.tar+zstd",
 }
-_NO_LONGER_TRUE = "org.opencontainers.image.base."  # which image its lowest layers are of
+_NO_LONGER_TRUE = "org.opencontainers.image.base."  # names the image of its lowest layers
 _CREATED_BY = "trimtab image slim"
 
 
 @dataclass(frozen=True)
 class WrittenImage:
-    """A new image: `config_digest` is its ID for engines, `manifest_digest` that for registries.
+    """A new image: `config_digest` is its ID in engines, `manifest_digest` in registries.
 
-    The lowest of its `layers` comes first.
+    `layers` begins with the lowest.
     """
 
     manifest_digest: str
@@ -53,14 +53,14 @@ def write_image(
     kept: Iterable[str] | None = None,
     below: Sequence[ViewSelection] = (),
 ) -> WrittenImage:
-    """Write an image `name` of one layer, with the paths `kept` of `view`, or with all.
+    """Write an image `name` with one layer of the paths `kept` of `view`, or of all.
 
-    Under it are layers of the selections `below`, the lowest first, from other views of the same
-    image, which other images may have too. `destination` becomes a tar file where it ends in
-    `.tar`, else a folder, whole or not at all; what was there goes. What the image runs, its user,
-    labels and all else of its config stay. The same input gives the same digests. Raises UserError
-    for a name that is none, or a destination in the place of the original, and as `select`,
-    `contents_of` and writing do.
+    Below it are layers of the selections `below`, the lowest first, from other views of the same
+    image; other images may share them. `destination` becomes a tar file if it ends in `.tar`,
+    otherwise a folder; it is replaced atomically. The rest of the image's config stays, such as
+    command, user and labels. The same input gives the same digests. Raises UserError for an invalid
+    name or a destination that would replace the original, and as `select`, `contents_of` and
+    writing do.
     """
     reference = Reference.parse(name)
     _check_place(image.path, destination)
@@ -107,12 +107,12 @@ def _add_layer(
 def _slim_config(
     image: Image, layers: Sequence[WrittenLayer], selections: Sequence[ViewSelection]
 ) -> dict[str, Any]:
-    """Its history still tells how the files came about, but of no layer that is not there."""
+    """Return the config; the original's history stays, marked as without layers."""
     document = dict(image.config.document.values)
     earlier = image.config.history()
     for entry in earlier:
         entry["empty_layer"] = True
-    # No other date would be the same next time.
+    # Only this date is the same each time.
     date = {"created": document["created"]} if "created" in document else {}
     new = [
         {

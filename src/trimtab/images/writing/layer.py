@@ -1,8 +1,8 @@
-"""One layer of a selection: the same files give the same bytes.
+"""Write a layer of a selection: the same files give the same bytes.
 
-Folders come first, as what is in them needs them, then links, devices and pipes, each by name; then
-files, as they lie in the layers of the original, so that each of these is read once; local files;
-and hard links at last, behind what they are links to.
+Folders come first, as their content needs them, then links, devices and pipes, each by name. Files
+follow in the order of the original's layers, so that each layer is read once; then local files; and
+last hard links, after their targets.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _GATHERED_BYTES = 1 << 18
 
 @dataclass(frozen=True)
 class WrittenLayer:
-    """A layer as it was written: the digests of its bytes, `diff_id` that before compression."""
+    """The digests of a written layer: `digest` of its bytes, `diff_id` before compression."""
 
     diff_id: str
     digest: str
@@ -38,7 +38,7 @@ def write_layer(
     sink = _Sink(file, compression)
     with damage_of(image.path, "the new layer"):
         for name, folder in selection.folders.items():
-            if name or folder.layer != NO_LAYER:  # of the top folder few layers say anything
+            if name or folder.layer != NO_LAYER:  # few layers have an entry for the top folder
                 sink.add(member_header(name, folder))
         for node, name in selection.others.items():
             sink.add(member_header(name, node))
@@ -54,7 +54,7 @@ def write_layer(
 
 
 class _Sink:
-    """Compresses what is added, and digests it before and after."""
+    """Compresses added data, and computes its digests before and after."""
 
     def __init__(self, file: IO[bytes], compression: Compression) -> None:
         self._file, self._compression = file, compression

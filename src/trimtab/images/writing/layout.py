@@ -1,4 +1,4 @@
-"""The files of a new image, as a folder or in one tar file."""
+"""Write the files of a new image, to a folder or to a tar file."""
 
 import os
 from abc import ABC, abstractmethod
@@ -16,11 +16,11 @@ TAR_SUFFIX = ".tar"
 
 
 class ImageWriter(ABC):
-    """Where files are added, each by its name."""
+    """The interface for adding files, each with its name."""
 
     @abstractmethod
     def add(self, write: Callable[[IO[bytes]], str]) -> None:
-        """Add the file that `write` writes, by the name that it returns then."""
+        """Add a file: `write` writes it and returns its name."""
 
     def add_data(self, name: str, data: bytes) -> None:
         """Add a file with these bytes."""
@@ -32,22 +32,22 @@ class ImageWriter(ABC):
         self.add(write)
 
     def add_blob(self, data: bytes) -> str:
-        """Add bytes by their digest, which is returned."""
+        """Add bytes under their digest, and return the digest."""
         digest = digest_of(data)
         self.add_data(blob_name(digest), data)
         return digest
 
 
 def blob_name(digest: str) -> str:
-    """Return where a layout has what has this digest."""
+    """Return the path of a digest's content in a layout."""
     return f"blobs/{digest.replace(':', '/')}"
 
 
 @contextmanager
 def new_layout(destination: Path) -> Iterator[ImageWriter]:
-    """Yield what becomes `destination` when the block ends well, in place of what is there.
+    """Yield a writer for `destination`, which is replaced when the block succeeds.
 
-    It is a tar file if its name ends so, else a folder.
+    It is a tar file if its name ends in `.tar`, otherwise a folder.
     """
     if destination.suffix == TAR_SUFFIX:
         with atomic_write(destination) as temporary, temporary.open("wb") as file:
@@ -82,7 +82,7 @@ class _TarLayout(ImageWriter):
         self._file = file
 
     def add(self, write: Callable[[IO[bytes]], str]) -> None:
-        """The header is written when name and size are known."""
+        """Add a file; its header is written when its name and size are known."""
         start = self._file.tell()
         self._file.write(NO_BLOCK)
         name = write(self._file)

@@ -1,4 +1,4 @@
-"""Names of images: [HOST/]PATH[:TAG], as engines write and complete them."""
+"""Image names: [HOST/]PATH[:TAG], as engines write and complete them."""
 
 import re
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _HUB = "docker.io"
 
 @dataclass(frozen=True)
 class Reference:
-    """The name of an image; one without a host is of Docker's own."""
+    """The name of an image; one without a host is in Docker's own registry."""
 
     host: str
     path: str
@@ -25,7 +25,7 @@ class Reference:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return what a name says; the tag is `latest` if there is none. Raises UserError."""
+        """Parse a name; the tag defaults to `latest`. Raises UserError for an invalid name."""
         match = _NAME.fullmatch(text)
         tag = (match["tag"] if match else None) or "latest"
         if not match or len(text) > _MOST_CHARACTERS or len(tag) > _MOST_TAG:
@@ -36,11 +36,11 @@ class Reference:
         return cls(match["host"] or "", match["path"], tag)
 
     def __str__(self) -> str:
-        """Return it as people write it."""
+        """Return the short form."""
         return f"{self.host}/{self.path}:{self.tag}" if self.host else f"{self.path}:{self.tag}"
 
     @property
     def whole(self) -> str:
-        """It with all that engines complete."""
+        """The full form, as engines complete it."""
         path = self.path if self.host or "/" in self.path else f"library/{self.path}"
         return f"{self.host or _HUB}/{path}:{self.tag}"

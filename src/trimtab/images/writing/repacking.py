@@ -1,4 +1,4 @@
-"""An image as a registry has it: the same layers, all compressed in one way, in an OCI layout."""
+"""Repack an image as in a registry: the same layers with one compression, in an OCI layout."""
 
 import hashlib
 import json
@@ -18,9 +18,8 @@ from trimtab.images.writing.layout import ImageWriter, blob_name, new_layout
 def repack(image: Image, folder: Path, compression: Compression) -> None:
     """Write `image`, whose view was made before, into the new OCI layout `folder`.
 
-    Layers that are compressed so already stay as they are, byte by byte; the others are compressed
-    anew. Raises ImageError where the image was changed since its view was made, and OSError as
-    writing does.
+    Layers that already have the compression keep their bytes; the others are recompressed. Raises
+    ImageError if the image was changed since its view was made, and OSError as writing does.
     """
     with new_layout(folder) as layout:
         layers = {

@@ -1,4 +1,4 @@
-"""HEATS: the policy, its predictions, and how these are trained and kept up to date."""
+"""HEATS: the policy, its predictions, and their training and maintenance."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ MADE_WITH = HeatsParameters
 
 
 def build(facts: PolicyInputs, **parameters: Any) -> Heats:
-    """Return the policy that a YAML of the kind `heats` describes."""
+    """Return the policy of a YAML of the kind `heats`."""
     given = HeatsParameters(**parameters)
     model = train(facts, given)
     maintained = given.maintenance_s is not None

@@ -1,7 +1,7 @@
-"""HEATS: every task on the node that fits its wish for energy or performance best.
+"""HEATS: each task runs on the best node for its weight of energy and performance.
 
-Rocha's thesis, sections 3.2 and 3.3.4, algorithms 2 to 4. Beyond the paper, each off unless asked
-for: the frequency level chosen with the node, and image pull and cold start in the score.
+Rocha's thesis, sections 3.2 and 3.3.4, algorithms 2 to 4. Two optional extensions: choosing the
+frequency level with the node, and image pull and cold start in the score.
 
 The score of a candidate, in exactly this order of operations (64-bit floating point):
 
@@ -9,10 +9,10 @@ The score of a candidate, in exactly this order of operations (64-bit floating p
     score = energy_weight * (1 - energy_j / largest energy_j)
             + (1 - energy_weight) * (performance / largest performance)
 
-where the largest are those of the candidates: the nodes with room, at their highest level or, with
-`choose_level`, at each. It lies between 0 and 1; the best wins, among equals the node of the lowest
-number and then the lowest level. It hangs on a node only by its type and on whether the image is
-there: of such nodes a simulator needs to look at the first one with room alone.
+where "largest" is over the candidates: the nodes with room, at their highest level or, with
+`choose_level`, at each. The score lies between 0 and 1. The best wins, among equals the node of the
+lowest number and then the lowest level. The score depends on a node's type and on whether it has
+the image. So a simulator needs only the first node with room of each kind.
 """
 
 import math
@@ -41,8 +41,8 @@ class ScoredNode(NamedTuple):
 def random_weight(seed: int, job: int) -> float:
     """Return the weight of `job` under `rall` (section 3.4.5): uniform in [0, 1), by the seed.
 
-    SplitMix64 of Steele, Lea and Flood at state `seed + (job + 1) * gamma`, modulo 2^64; its 53
-    high bits. It needs no memory of the jobs before, so traces may be longer than memory.
+    The 53 high bits of SplitMix64 (Steele, Lea and Flood) at state `seed + (job + 1) * gamma`,
+    modulo 2^64. It needs no state of earlier jobs, so traces may exceed memory.
     """
     state = (seed + (job + 1) * 0x9E3779B97F4A7C15) & _MASK
     state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
@@ -54,14 +54,14 @@ class Heats(Policy):
     """HEATS over predictions; waiting tasks are retried in the order of arrival.
 
     `run_time_s` and `energy_j` are predictions, [job class, node type, level]; entries from
-    `levels[node type]` on are not read. `energy_weight` is H: one number or one a job class, 0 for
-    performance alone, 1 for energy alone; with `weight_seed` every job has a random one instead.
-    A running task moves only if that gains more than `migration_gain` of score; at 0 any better
-    node will do, while an equal one never does. `set_up_s` and `set_up_j`, [image is there (0, 1),
-    job class, node type], are added to the predictions of a node that the task does not run on.
+    `levels[node type]` on are not read. `energy_weight` is H, one number or one per job class: 0
+    for performance alone, 1 for energy alone. With `weight_seed` every job has a random weight
+    instead. A running task moves only if its score grows by more than `migration_gain`; at 0 any
+    better node suffices, an equal one never. `set_up_s` and `set_up_j`, [has image (0, 1), job
+    class, node type], are added to the predictions of nodes other than the task's own.
 
-    Running tasks stay where they are while pending ones have room (section 3.3.4). `maintenance`,
-    asked every `maintain_s`, returns the policy to go on with (section 3.3.3).
+    Running tasks stay while pending ones have room (section 3.3.4). `maintenance`, called every
+    `maintain_s`, returns the next policy (section 3.3.3).
     """
 
     hold_when_pending = True
@@ -83,7 +83,7 @@ class Heats(Policy):
         maintain_s: float = math.inf,
         maintenance: Callable[[pd.DataFrame, float], "Heats"] | None = None,
     ) -> None:
-        """Raise UserError for shapes that do not fit or figures out of range."""
+        """Raise UserError for wrong shapes or figures out of range."""
         self.run_time_s: NDArray[np.float64] = np.asarray(run_time_s, dtype=np.float64)
         self.energy_j: NDArray[np.float64] = np.asarray(energy_j, dtype=np.float64)
         self.levels: NDArray[np.int64] = np.asarray(levels, dtype=np.int64)
@@ -104,12 +104,12 @@ class Heats(Policy):
         self.tick_s = tick_s
         self.maintain_s, self._maintenance = maintain_s, maintenance
         self._check()
-        # Plain lists: reading single numbers out of arrays is slow.
+        # Plain lists: reading single numbers from arrays is slow.
         self._time, self._energy = self.run_time_s.tolist(), self.energy_j.tolist()
         self._more_s, self._more_j = self.set_up_s.tolist(), self.set_up_j.tolist()
 
     def weight(self, task: PendingTask) -> float:
-        """Return the energy weight of `task`; its performance weight is 1 less it."""
+        """Return the energy weight of `task`; its performance weight is the rest to 1."""
         if self.weight_seed is not None:
             return random_weight(self.weight_seed, task.job)
         return float(self.energy_weight[task.job_class])
@@ -117,7 +117,7 @@ class Heats(Policy):
     def scores(
         self, task: PendingTask, nodes: Sequence[NodeState], running_on: int | None = None
     ) -> list[ScoredNode]:
-        """Return every candidate for `task` among `nodes`, in their order (algorithm 4)."""
+        """Return the scored candidates for `task` among `nodes`, in their order (algorithm 4)."""
         places: list[tuple[int, int]] = []
         energies: list[float] = []
         performances: list[float] = []
@@ -168,7 +168,7 @@ class Heats(Policy):
         return None
 
     def maintain(self, finished: pd.DataFrame, now_s: float) -> Policy | None:
-        """Return a policy over predictions that have learnt from `finished`."""
+        """Return a policy with predictions retrained on `finished`."""
         return self._maintenance(finished, now_s) if self._maintenance else None
 
     def fill_kernel(self, model: KernelModel) -> None:
@@ -210,7 +210,7 @@ class Heats(Policy):
 
 
 def best_of(candidates: Sequence[ScoredNode]) -> ScoredNode:
-    """Return the highest score's; among equals the lowest node, then the lowest level."""
+    """Return the candidate of the highest score; ties by lowest node, then lowest level."""
     return min(candidates, key=lambda best: (-best.score, best.node, best.level))
 
 

@@ -1,9 +1,8 @@
-"""What HEATS expects of a task on each type of node: its run time and its energy.
+"""HEATS' predictions of a task's run time and energy on each type of node.
 
-Rocha's thesis, section 3.3.1: for each node type one regression for the run time and one for the
-energy, trained on what probing tasks took. As published they are linear, in the cores and the
-memory that a task asks for; any regressor of scikit-learn will do, and GPUs and the frequency level
-may be features too.
+Rocha's thesis, section 3.3.1: each node type has one regression for the run time and one for the
+energy, trained on probing tasks. The published ones are linear in the requested cores and memory.
+Any regressor of scikit-learn can be used, with GPUs and the frequency level as further features.
 """
 
 import importlib
@@ -22,8 +21,8 @@ from trimtab.policies.facts import Asked, ProbeRun
 
 FEATURES = ("cores", "memory_gib", "gpus", "level")
 PUBLISHED_FEATURES = ("cores", "memory_gib")
-# A regression may extrapolate to nothing and below; what it says is held above this share of the
-# smallest value that it was trained on.
+# A regression may extrapolate to 0 or below; predictions are at least this share of its smallest
+# training value.
 _SMALLEST_SHARE = 0.01
 
 
@@ -39,7 +38,7 @@ class _Regression:
 
 @dataclass(frozen=True)
 class PredictionModel:
-    """The regressions of each node type, (run time, energy), and the features they are over."""
+    """The regressions of each node type, (run time, energy), and their features."""
 
     features: tuple[str, ...]
     regressor: str
@@ -56,9 +55,8 @@ class PredictionModel:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return run times in s and energies in J, arrays [job class, node type, level].
 
-        `levels` says how many levels each node type has; the arrays follow its order, and entries
-        of levels that a type lacks are NaN. Raises UserError for a node type that the model was
-        not trained for.
+        `levels` has the number of levels of each node type; the arrays follow its order. Entries of
+        missing levels are NaN. Raises UserError for a node type without training.
         """
         shape = (len(classes), len(levels), max(levels.values(), default=1))
         run_time_s, energy_j = np.full(shape, np.nan), np.full(shape, np.nan)
@@ -99,13 +97,13 @@ def fit(
     regressor: str = "linear",
     features: Sequence[str] = PUBLISHED_FEATURES,
 ) -> PredictionModel:
-    """Return the model trained on what was observed of probes and tasks, by node type.
+    """Return the model trained on observed probes and tasks, by node type.
 
-    `regressor` is "linear", a class of scikit-learn by its name ("RandomForestRegressor") or by
-    its full name; it is made with its defaults, and with `random_state=0` where it has one.
-    Without the feature "level" only what ran at the highest level observed counts. Raises UserError
-    for an unknown regressor or feature, and for a node type with fewer observations than a linear
-    regression has coefficients.
+    `regressor` is "linear", or the short ("RandomForestRegressor") or full name of a class of
+    scikit-learn. It has its defaults, and `random_state=0` if it takes one. Without the feature
+    "level", only runs at the highest observed level count. Raises UserError for an unknown
+    regressor or feature, and for a node type with fewer observations than a linear regression has
+    coefficients.
     """
     features = tuple(features)
     unknown = [name for name in features if name not in FEATURES]
@@ -122,7 +120,7 @@ def fit(
 
 
 def enough(observations: Sequence[ProbeRun], features: Sequence[str]) -> bool:
-    """Return whether `fit` has enough of them for a node type."""
+    """Return whether `fit` has enough observations of a node type."""
     return len(_counted(observations, features)) > len(features)
 
 

@@ -1,8 +1,8 @@
-"""HEATS' predictions trained on what was probed, and kept up to date while jobs finish.
+"""HEATS' predictions: trained on probing runs, and retrained while jobs finish.
 
-Rocha's thesis, section 3.3.3: what has ended is kept for a sliding window, with what was predicted
-of it. When the model is trained again, those that it predicted well are filtered out, and the rest
-alone is learnt from. A node type with too little left for a regression keeps the one it has.
+Rocha's thesis, section 3.3.3: finished tasks are kept for a sliding window, with their predictions.
+Retraining uses only tasks that were predicted badly. A node type with too few of them keeps its
+regressions.
 """
 
 import math
@@ -31,12 +31,12 @@ from trimtab.policies.heats.predictions import (
 class HeatsParameters:
     """The keys of a YAML of the kind `heats`.
 
-    `energy_weight` is H, or `random`: one of its own for each job. `regressor` is a name that
-    predictions.fit knows; with `choose_level` the frequency level is a feature besides cores and
-    memory. `set_up_in_score` adds image pull and cold start to what is predicted; with
-    `idle_in_energy` a task's energy has its cores' share of the node's idle power, which the
-    thesis' probing leaves out (figure 3.3). With `maintenance_s` the model is trained again that
-    often, on the tasks of the last `window_s` whose predictions were wrong by `error_threshold`.
+    `energy_weight` is H, or `random`: a random one for each job. `regressor` is a name for
+    predictions.fit. With `choose_level` the frequency level is a feature besides cores and memory.
+    `set_up_in_score` adds image pull and cold start to predictions. With `idle_in_energy` a task's
+    energy includes its cores' share of the node's idle power, which the thesis' probing leaves out
+    (figure 3.3). Every `maintenance_s` the model is retrained on the tasks of the last `window_s`
+    whose predictions were wrong by `error_threshold`.
     """
 
     energy_weight: float | str = 1.0
@@ -77,9 +77,9 @@ def from_model(
     given: HeatsParameters,
     maintenance: Callable[[pd.DataFrame, float], Heats] | None = None,
 ) -> Heats:
-    """Return the policy that places tasks by what `model` predicts, and asks `maintenance`.
+    """Return the policy that places tasks by the predictions of `model`, with `maintenance`.
 
-    What is predicted is longer, at the same power, where a task runs in an enclave.
+    Predictions are longer, at the same power, where a task runs in an enclave.
     """
     levels = {kind.name: len(kind.levels) for kind in facts.cluster.node_types}
     run_time_s, energy_j = model.predictions(facts.asked, levels)
@@ -106,7 +106,7 @@ def from_model(
 
 @dataclass(frozen=True)
 class Finished:
-    """A task that has ended: when, what it took where, and what was predicted of that."""
+    """A finished task: its end, its cost on its node, and the prediction."""
 
     end_s: float
     actual: ProbeRun
@@ -115,7 +115,7 @@ class Finished:
 
     @property
     def error(self) -> float:
-        """The larger of both predictions' errors, relative to what the task really took."""
+        """The larger of both predictions' errors, relative to the real cost."""
         return max(
             abs(self.predicted_run_time_s - self.actual.wall_s) / self.actual.wall_s,
             abs(self.predicted_energy_j - self.actual.energy_j) / self.actual.energy_j,
@@ -125,9 +125,9 @@ class Finished:
 def retrained(
     model: PredictionModel, finished: Iterable[Finished], *, error_threshold: float
 ) -> PredictionModel:
-    """Return `model` with the regressions of each node type trained on what it predicted badly.
+    """Return `model` with regressions retrained on badly predicted tasks.
 
-    Tasks whose error is below `error_threshold` (a share, 0.1 for 10 %) are left out.
+    Tasks with an error below `error_threshold` (a share, 0.1 for 10 %) are left out.
     """
     badly = by_node_type(task.actual for task in finished if not task.error < error_threshold)
     learnt = {name: tasks for name, tasks in badly.items() if enough(tasks, model.features)}
@@ -136,7 +136,7 @@ def retrained(
 
 
 class Maintenance:
-    """Trains `model` again on finished jobs; the policy asks it."""
+    """Retrains `model` on finished jobs, when the policy calls it."""
 
     def __init__(self, model: PredictionModel, facts: PolicyInputs, given: HeatsParameters) -> None:
         self._model, self._facts, self._given = model, facts, given
@@ -148,10 +148,10 @@ class Maintenance:
         self._classes = {job_class.name: job_class for job_class in facts.job_classes}
 
     def __call__(self, finished: pd.DataFrame, now_s: float) -> Heats:
-        """Return the policy to go on with, after `finished` (SCHEDULED) at the time `now_s`."""
+        """Return the next policy, after `finished` (SCHEDULED) at the time `now_s`."""
         rows: Any = finished.itertuples()
         for row in rows:
-            # A job that moved or began again took what it took on several nodes.
+            # The cost of a moved or restarted job is spread over several nodes.
             whole = row.evictions == 0 and row.migrations == 0
             if whole and row.execution_s > row.set_up_s and row.energy_j > 0:
                 self._finished.append(self._what_it_took(row))
@@ -163,7 +163,7 @@ class Maintenance:
 
     def _what_it_took(self, row: Any) -> Finished:
         node_type, asked = self._type_names[row.node], self._asked[row.job_class]
-        # The model is of tasks without protection, whose cost is known and comes on top.
+        # The model predicts unprotected tasks; the known cost of protection is added.
         longer = self._classes[row.job_class].protected(node_type)
         wall_s, energy_j = (row.execution_s - row.set_up_s) / longer, row.energy_j / longer
         actual = ProbeRun(
@@ -173,9 +173,9 @@ class Maintenance:
 
 
 def _protection(facts: PolicyInputs) -> NDArray[np.float64]:
-    """Return how many times as long a task takes protected, by class and node type.
+    """Return the slowdown of protected tasks, by class and node type.
 
-    1 where it is never run: such a prediction is not read.
+    1 where the class never runs: that prediction is not read.
     """
     factors = np.array(
         [
@@ -189,7 +189,7 @@ def _protection(facts: PolicyInputs) -> NDArray[np.float64]:
 def _idle_w(facts: PolicyInputs) -> NDArray[np.float64]:
     """Return a task's share of the idle power of a node, by class and node type.
 
-    The share is that of the cores or that of the GPUs, whichever is larger: what nobody else has.
+    The share is the larger of its shares of cores and GPUs.
     """
     return np.array(
         [
@@ -207,7 +207,7 @@ def _share(asked: Asked, node_type: NodeType) -> float:
 def _set_up_costs(facts: PolicyInputs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return seconds and joules of image pull and cold start, [image is there, class, type].
 
-    A pull draws nothing above idle; a cold start draws what the job does at the highest level.
+    A pull draws nothing above idle; a cold start draws the job's power at the highest level.
     """
     shape = (2, len(facts.job_classes), len(facts.cluster.node_types))
     seconds, joules = np.zeros(shape), np.zeros(shape)

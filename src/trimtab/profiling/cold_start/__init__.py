@@ -1,1 +1,1 @@
-"""What somebody waits for who needs an image: pull, unpack, start to the first output."""
+"""The wait for an image: pull, unpack, and start to the first output."""

@@ -1,18 +1,17 @@
-"""Tells what Python does while a program starts. Python runs it itself, as its `sitecustomize`.
+"""Record what Python does while a program starts; Python runs this as its `sitecustomize`.
 
-It is of an image, and may be as old as 3.8. To the file that START_LOG names go lines of a word and
-a name, each at most once a process: `called` and a module, one function of which was called while
-nothing was imported; `compiled` and a file without byte code; `listed` and a folder, in which
-modules were looked for.
+The image's Python may be as old as 3.8. It writes lines of a word and a name to the file START_LOG,
+each at most once a process. `called` names a module whose function was called outside imports,
+`compiled` a file without byte code, `listed` a folder that was searched for modules.
 
-It imports what every Python has loaded by then, and nothing else: a slim image may have no more.
+It imports only modules that every Python has loaded by then: a slim image may have no others.
 """
 
 import _thread
 import os
 import sys
 
-MYPY = False  # true for who checks types, but not here
+MYPY = False  # true for type checkers only
 if MYPY:
     from types import CodeType, FrameType
     from typing import Any
@@ -35,14 +34,14 @@ class _Watcher:
         self._imports.depth = depth
 
     def tell(self, word: str, name: str) -> None:
-        """Write a line, if it is new and is one."""
+        """Write a line, if it is new and a single line."""
         line = f"{word} {name}\n"
         if line not in self._told and line.count("\n") == 1:
             self._told.add(line)
             os.write(self._log, line.encode(errors="surrogateescape"))
 
     def profile(self, frame: "FrameType", event: str, argument: "Any") -> None:
-        """Follow calls, as sys.setprofile has them."""
+        """The function for sys.setprofile: note calls outside imports."""
         depth = getattr(self._imports, "depth", 0)
         if frame.f_code is self._importing:
             if event in ("call", "return"):
@@ -60,7 +59,7 @@ class _Watcher:
             self.tell("called", module)
 
     def audit(self, event: str, arguments: "Any") -> None:
-        """Follow what sys.audit tells."""
+        """The hook for sys.audit: note imports, compiled files and listed folders."""
         if event == "compile" and isinstance(arguments[1], (str, bytes)):
             name = os.fsdecode(arguments[1])
             if name.endswith(".py"):
@@ -74,7 +73,7 @@ class _Watcher:
 
 
 def watch(log: str) -> None:
-    """Write to the file `log` from now on."""
+    """Record to the file `log` from now on."""
     watcher = _Watcher(log)
     sys.setprofile(watcher.profile)
     sys.addaudithook(watcher.audit)

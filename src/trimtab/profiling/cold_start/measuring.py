@@ -1,4 +1,4 @@
-"""Two images in turns, each from its pull to the first output of a program in it."""
+"""Measure two images in turn, each from its pull to the first output of a program in it."""
 
 import os
 import shutil
@@ -36,17 +36,17 @@ from trimtab.records.images.cold_start import (
     StartParts,
 )
 
-_FAILS_WITHIN_S = 1.0  # after its first output, if it does: it is killed then
-OnRound = Callable[[str, int, ColdRound], None]  # the image, the round from 0 on, what it took
+_FAILS_WITHIN_S = 1.0  # after its first output; then it is killed
+OnRound = Callable[[str, int, ColdRound], None]  # the image, the round from 0 on, its times
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """How both images are measured.
+    """The conditions for measuring both images.
 
-    `first_output` is a regular expression of the line that a start is over with; see
-    `to_first_output`. `store` is a folder with what may come back in the images, if any. With
-    `drop_caches` the whole machine's caches are emptied before each start, which is for root.
+    `first_output` is a regular expression of the line that ends a start; see `to_first_output`.
+    `store` is a folder with removed pieces of the images, if any. With `drop_caches` the whole
+    machine's caches are emptied before each start, which takes root.
     """
 
     gbit_per_s: float = 1.0
@@ -66,11 +66,10 @@ def measure_cold_starts(
 ) -> ColdStart:
     """Measure the images at `before` and `after`, with `workload` as the program in both.
 
-    A round pulls, unpacks and starts both, the order turning round each time. Its files are in
-    `image_cache()` meanwhile, which has to be on a disk. Raises UserError, TrimtabError and OSError
-    as the steps do.
+    A round pulls, unpacks and starts both, in alternating order. Its files are in `image_cache()`,
+    which has to be on a disk. Raises UserError, TrimtabError and OSError as the steps do.
     """
-    paced_bytes_per_s(conditions.gbit_per_s)  # said before anything is compressed
+    paced_bytes_per_s(conditions.gbit_per_s)  # reports an invalid bandwidth before the compression
     if conditions.store is not None and not conditions.store.is_dir():
         raise UserError(f"store: {conditions.store}: no such folder; expected a slim image's store")
     folder = image_cache()
@@ -101,7 +100,7 @@ def measure_cold_starts(
 
 @dataclass
 class _Side:
-    """An image: `layout` is what a registry has of it, `view` the file system of its layers."""
+    """An image: `layout` is the registry's copy, `view` the file system of its layers."""
 
     name: str
     location: str
@@ -124,9 +123,9 @@ class _Side:
         return cls(name, location, image, view, layout, workload, conditions)
 
     def round(self, number: int, *, is_last: bool) -> ColdRound:
-        """Pull, unpack and start once; the first one sees to it that the program does not fail.
+        """Pull, unpack and start once; the first round also checks that the program does not fail.
 
-        The last one tells more about the start.
+        The last round also measures the parts of the start.
         """
         pulled, root = (self.layout.with_suffix(f".{word}") for word in ("pulled", "root"))
         try:
@@ -167,7 +166,7 @@ class _Side:
         page_cache.evict(files)
 
     def document(self, rounds: list[ColdRound]) -> ColdSide:
-        assert self.parts is not None and self.needed is not None  # there was a last round
+        assert self.parts is not None and self.needed is not None  # set by the last round
         compressed_bytes = sum(
             layer.region.size_bytes
             for layer in {layer.diff_id: layer for layer in open_image(self.layout).layers}.values()

@@ -1,10 +1,9 @@
-"""What of files is in memory, and having none of it there.
+"""Find how much of some files is in memory, and remove it from there.
 
-Files that the kernel still has in memory start fast. A cold start begins with none of them there:
-each is written to its disk, taken out of the page cache (posix_fadvise(2), POSIX_FADV_DONTNEED),
-and looked for there again (mincore(2)). This needs no privilege, and nothing of others leaves the
-cache; what the kernel knows of names and folders stays. `drop_caches` (proc_sys_vm(5)) takes all of
-that away too, from the whole machine, and is for root.
+Programs start fast from files in memory. Before a cold start each file is written to its disk,
+evicted from the page cache (posix_fadvise(2), POSIX_FADV_DONTNEED), and checked (mincore(2)). This
+needs no privilege and evicts no other files; cached names and folders stay. `drop_caches`
+(proc_sys_vm(5)) empties all caches of the whole machine, and takes root.
 """
 
 import ctypes
@@ -18,10 +17,10 @@ from pathlib import Path
 from trimtab.errors import TrimtabError, UserError
 
 PAGE_BYTES = mmap.PAGESIZE
-CHUNK_BYTES = 4 << 20  # of a file that eStargz and zstd:chunked fetch at a time, at most
+CHUNK_BYTES = 4 << 20  # the most that eStargz and zstd:chunked fetch of a file at a time
 _DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 _TRIES = 3
-_THERE = bytes(flags & 1 for flags in range(256))  # other bits have no meaning yet
+_THERE = bytes(flags & 1 for flags in range(256))  # the other bits are reserved
 _FAILED = ctypes.c_void_p(-1).value
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -32,10 +31,10 @@ _libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p)
 
 @dataclass(frozen=True)
 class InMemory:
-    """What of some files is in the page cache.
+    """The part of some files in the page cache.
 
-    `files` have anything there, of `file_bytes` in all; `page_bytes` are there; `chunk_bytes` are
-    those of the chunks of 4 MiB that any of it is in.
+    `files` is the number of files with a page there, `file_bytes` their length, `page_bytes` the
+    bytes there. `chunk_bytes` is the length of their chunks of 4 MiB with a page there.
     """
 
     files: int
@@ -45,7 +44,7 @@ class InMemory:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yield the regular files below `folder` that have contents; hard links come once."""
+    """Yield the regular files below `folder` that are not empty; hard links come once."""
     seen = set()
     waiting = [folder]
     while waiting:
@@ -61,11 +60,11 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def evict(files: Iterable[Path]) -> None:
-    """Take `files` out of the page cache.
+    """Evict `files` from the page cache.
 
-    Raises TrimtabError for one that stays there: it lies in memory (tmpfs), or somebody uses it.
+    Raises TrimtabError for a file that stays there: it lies in memory (tmpfs), or somebody uses it.
     """
-    left = [path for path in files if not _evicted(path)]  # starts writing what is new
+    left = [path for path in files if not _evicted(path)]  # starts to write modified pages
     for _ in range(_TRIES):
         left = [path for path in left if not _evicted(path, written=True)]
     if left:
@@ -76,9 +75,9 @@ def evict(files: Iterable[Path]) -> None:
 
 
 def drop_caches() -> None:
-    """Empty the machine's page cache and what it knows of folders.
+    """Empty the machine's page cache and its cache of names and folders.
 
-    Raises UserError for who is not root.
+    Raises UserError without root.
     """
     os.sync()
     try:
@@ -91,7 +90,7 @@ def drop_caches() -> None:
 
 
 def in_memory(files: Iterable[Path]) -> InMemory:
-    """Return what of `files` is in the page cache; they have to be one's own, or one is root."""
+    """Return the part of `files` in the page cache; the caller has to own them or be root."""
     count = file_bytes = page_bytes = chunk_bytes = 0
     for path in files:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
@@ -122,7 +121,7 @@ def _evicted(path: Path, *, written: bool = False) -> bool:
 
 
 def _pages(descriptor: int) -> tuple[bytes, int]:
-    """Return a byte for each page of a file, 1 where it is in memory, and the file's size."""
+    """Return a byte for each page of a file, 1 if it is in memory, and the file's size."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or not status.st_size:
         return b"", 0

@@ -1,8 +1,8 @@
-"""Pulling an image for real: from a registry on this machine, at a stated bandwidth.
+"""Pull an image from a registry on this machine, at a stated bandwidth.
 
-The registry answers what engines ask to pull (OCI distribution specification 1.1, "Pull"): a
+The registry answers engines' requests for a pull (OCI distribution specification 1.1, "Pull"): a
 manifest, and blobs by their digests. The kernel paces each connection (SO_MAX_PACING_RATE,
-socket(7)), so that bytes take the time that they would take on such a line.
+socket(7)), so bytes take as long as on such a line.
 """
 
 import http.client
@@ -23,7 +23,7 @@ from trimtab.images.digest import checked
 from trimtab.images.writing.layout import blob_name
 
 _SO_MAX_PACING_RATE = 47  # asm-generic/socket.h; Python has no name for it
-_LARGEST_RATE = (1 << 32) - 1  # what a kernel takes that has 32 bits for it
+_LARGEST_RATE = (1 << 32) - 1  # the largest for kernels that store it in 32 bits
 _BLOB = re.compile(r"/v2/image/(?:manifests|blobs)/(sha256:[0-9a-f]{64})")
 _LATEST = "/v2/image/manifests/latest"
 _CHUNK_BYTES = 1 << 18
@@ -32,12 +32,12 @@ _BITS_PER_BYTE, _BITS_PER_GBIT = 8, 1e9
 
 
 def transfer_s(size_bytes: int, gbit_per_s: float) -> float:
-    """Return how long bytes take on a line that does nothing else, as modelled."""
+    """Return the modelled transfer time of bytes on an otherwise idle line."""
     return size_bytes * _BITS_PER_BYTE / (gbit_per_s * _BITS_PER_GBIT)
 
 
 def paced_bytes_per_s(gbit_per_s: float) -> int:
-    """Return what a registry is paced to. Raises UserError for a bandwidth that is none."""
+    """Return the pacing rate of a registry. Raises UserError for an invalid bandwidth."""
     bytes_per_s = gbit_per_s * _BITS_PER_GBIT / _BITS_PER_BYTE
     if not 1 <= bytes_per_s <= _LARGEST_RATE:
         most = _LARGEST_RATE * _BITS_PER_BYTE / _BITS_PER_GBIT
@@ -50,9 +50,9 @@ def paced_bytes_per_s(gbit_per_s: float) -> int:
 
 @contextmanager
 def registry(layout: Path, gbit_per_s: float) -> Iterator[tuple[str, int]]:
-    """Serve the image of the OCI layout `layout` meanwhile; yields host and port.
+    """Serve the image of the OCI layout `layout` during the block; yields host and port.
 
-    Raises as `paced_bytes_per_s` does, and OSError where no port can be had.
+    Raises as `paced_bytes_per_s` does, and OSError without a free port.
     """
 
     class Handler(_Handler):
@@ -96,14 +96,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.sendfile(file)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def pull(host: str, port: int, folder: Path) -> None:
     """Pull the image of a `registry` into the new OCI layout `folder`; all digests are checked.
 
-    Raises TrimtabError where the registry does not have what its manifest names, DamagedError
-    where something has another digest, and OSError as sockets and files do.
+    Raises TrimtabError if the registry lacks a blob of its manifest, DamagedError for a wrong
+    digest, and OSError as sockets and files do.
     """
     folder.mkdir()
     connection = http.client.HTTPConnection(host, port, timeout=_SILENCE_S)

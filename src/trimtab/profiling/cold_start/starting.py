@@ -1,4 +1,4 @@
-"""From the start of a program to its first useful output: a line, or a request answered."""
+"""Time a program from its start to its first useful output: a line, or an answered request."""
 
 import os
 import time
@@ -13,22 +13,22 @@ from trimtab.processes.program import Program, ended
 from trimtab.processes.run_processes import RunProcesses, adopting_orphans
 from trimtab.profiling.runs.measured import last_lines
 
-ANY_LINE = r"\S"  # but one of blanks
+ANY_LINE = r"\S"  # any line that is not blank
 _POLL_S = 0.005
 
 
 @dataclass(frozen=True)
 class OutputLine:
-    """A line that a program wrote to standard error, and when, in seconds since its start."""
+    """A line that a program wrote to standard error, with its time in seconds since the start."""
 
     time_s: float
     text: str
 
 
 def to_first_output(program: Program, first_output: str | None = None) -> Program:
-    """Return the program, of which a run is over with the first line that matches `first_output`.
+    """Return the program with the mark that ends a start: a line that matches `first_output`.
 
-    By default that is its first one, or, of a server, the end of what drives it.
+    The default is the first line; for a server, the end of its driver.
     """
     mark = ANY_LINE if first_output is None and program.driver is None else first_output
     return replace(program, marks=Marks(first_iteration=mark, file=program.marks.file))
@@ -42,10 +42,10 @@ def first_output_s(
 ) -> float:
     """Run a program as `to_first_output` returns it, and return the seconds to its first output.
 
-    It is ended then, with all its processes; one that nobody drives is left `may_end_within_s` to
-    end by itself before. What it writes is in `stem`.stdout and .stderr; `on_line` is given lines
-    of standard error as they come. Raises UserError where it ends without that output, or other
-    than it has to after it, or has written none after its `timeout_s`.
+    Then it is killed with all its processes; a program without a driver first gets
+    `may_end_within_s` to end by itself. Its output is in `stem`.stdout and .stderr; `on_line` gets
+    each line of standard error as it comes. Raises UserError if it ends without that output, ends
+    badly after it, or writes none within `timeout_s`.
     """
     stdout, stderr = Path(f"{stem}.stdout"), Path(f"{stem}.stderr")
     processes = RunProcesses()
@@ -72,7 +72,7 @@ def first_output_s(
                 timed_out = run.ended_s is None and _first_s(run) is None
                 run.give_up()
                 processes.kill()
-        first_s = _first_s(run)  # a line may have been read since
+        first_s = _first_s(run)  # a line may have arrived since
     finally:
         exit_code = 0
         if processes.leader:
@@ -108,7 +108,7 @@ def _no_output(program: Program, how: str) -> str:
 
 
 class _Lines:
-    """Cuts what is read into lines, each with the time of its end."""
+    """Splits the read data into lines, each with the time of its end."""
 
     def __init__(self, on_line: Callable[[OutputLine], None]) -> None:
         self.began_at = time.monotonic()

@@ -1,8 +1,8 @@
-"""Where the time of a start goes, by what the dynamic linker and Python tell of themselves.
+"""Split the time of a start, by the reports of the dynamic linker and of Python.
 
-glibc's dynamic linker says when it is done (LD_DEBUG=statistics, ld.so(8)), Python what each import
-took (PYTHONPROFILEIMPORTTIME, of version 3.7 on). Both write a line to standard error, which is
-read as it comes. What is called afterwards is seen in a run of its own, as that takes longer.
+glibc's dynamic linker reports when it is done (LD_DEBUG=statistics, ld.so(8)), Python the time of
+each import (PYTHONPROFILEIMPORTTIME, from 3.7 on). Both write lines to standard error, which are
+read as they come. A separate run records later calls, as recording takes longer.
 """
 
 import re
@@ -22,12 +22,12 @@ from trimtab.untrusted import lines_of_untrusted
 _TELLING = {"LD_DEBUG": "statistics", "PYTHONPROFILEIMPORTTIME": "1"}
 _LINKED = re.compile(r"^\s*\d+:\s+runtime linker statistics:")
 _IMPORT = re.compile(r"^import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)$")
-_MODULE_PARTS = 2  # of a name: `torch.distributed` is told apart from `torch.nn`
+_MODULE_PARTS = 2  # of a name: separates `torch.distributed` from `torch.nn`
 _MOST_LOG_BYTES, _MOST_LINES = 1 << 26, 1_000_000
 
 
 def take_apart(program: Program, stem: Path, before_each: Callable[[], None]) -> StartParts:
-    """Return the parts of a start of `program`, as `to_first_output` returned it.
+    """Return the parts of a start of `program`, as returned by `to_first_output`.
 
     `before_each` is called before each of its two runs. Raises as `first_output_s` does.
     """
@@ -37,8 +37,8 @@ def take_apart(program: Program, stem: Path, before_each: Callable[[], None]) ->
     start_s = first_output_s(telling, Path(f"{stem}-parts"), lines.append)
     linked_s = next((line.time_s for line in lines if _LINKED.match(line.text)), None)
     own_s = _import_times(lines)
-    # Imports of several processes at once take longer than the start. When the linker was done was
-    # read from a pipe, perhaps later; Python's times are its own.
+    # Imports of several processes in parallel can add up to more than the start. The linker's line
+    # may have been read late from the pipe; Python measures its own times.
     imports_s = min(sum(own_s.values()), start_s)
     loader_s = None if linked_s is None else min(linked_s, start_s - imports_s)
     if not own_s:
@@ -58,7 +58,7 @@ def take_apart(program: Program, stem: Path, before_each: Callable[[], None]) ->
 
 
 def _import_times(lines: list[OutputLine]) -> dict[str, float]:
-    """Return the seconds that each module took itself, without those that it imports."""
+    """Return the seconds of each module itself, without the modules that it imports."""
     own_s: dict[str, float] = defaultdict(float)
     for line in lines:
         if match := _IMPORT.match(line.text):
@@ -84,7 +84,7 @@ def _package(module: str) -> str:
 
 
 def _told(program: Program, stem: Path) -> dict[str, set[str]] | None:
-    """Return what `inside_python` tells of a run; None where Python does not load it."""
+    """Return the records of `inside_python` from a run; None if Python does not load it."""
     with TemporaryDirectory() as place:
         folder = Path(place, "python")
         folder.mkdir(mode=0o755)
@@ -103,7 +103,7 @@ def _told(program: Program, stem: Path) -> dict[str, set[str]] | None:
         watched = replace(program, environment=environment).with_access_to(log).seeing(folder)
         try:
             first_output_s(watched, stem)
-        except UserError:  # what is watched may end otherwise; it only tells more
+        except UserError:  # a recorded program may end badly; only the details are lost
             return None
         told: dict[str, set[str]] = {"called": set(), "compiled": set(), "listed": set()}
         for line in lines_of_untrusted(log, _MOST_LOG_BYTES, _MOST_LINES):

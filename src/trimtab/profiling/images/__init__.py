@@ -1,1 +1,1 @@
-"""Workloads of container images, which run in the image's root file system without an engine."""
+"""Workloads in container images: they run in the image's root file system without an engine."""

@@ -1,4 +1,4 @@
-"""What a workload of an image runs: what the image says and the workload does not."""
+"""Complete the workload of an image by the image's config."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,24 +8,24 @@ from trimtab.errors import UserError
 from trimtab.images.archives.image import Image
 from trimtab.profiling.images.unpacked import unpacked_image
 
-_HERE = "."  # where a workload says nothing of its working directory
+_HERE = "."  # a workload without a working directory
 
 
 def in_its_root(workload: Workload) -> Workload:
-    """Return the workload of an image as one of the root folder that the image is extracted to.
+    """Return the workload of an image as a workload of the image's root folder.
 
-    As for `docker run` its command follows the image's entrypoint and takes the place of the
-    image's command; its variables, user and working directory take that of the image's. Raises
-    UserError where there is nothing to run, and as `unpacked_image` does.
+    As in `docker run`, its command follows the image's entrypoint and replaces the image's command;
+    its variables, user and working directory replace the image's. Raises UserError without a
+    command, and as `unpacked_image` does.
     """
     unpacked = unpacked_image(workload.target.location or "")
     return in_root_of(workload, unpacked.image, unpacked.root)
 
 
 def in_root_of(workload: Workload, image: Image, root: Path) -> Workload:
-    """Return a workload of `image` as one of the folder `root` that it was extracted to.
+    """Return a workload of `image` as one of the folder `root` with its content.
 
-    Raises UserError where there is nothing to run.
+    Raises UserError without a command.
     """
     run = image.config.run()
     command = [*run.entrypoint, *(workload.command or run.command)]

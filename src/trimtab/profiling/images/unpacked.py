@@ -1,7 +1,7 @@
-"""Images as folders: each is extracted once, into the cache that a user has for all workspaces.
+"""Images as folders: each is extracted once, into the user's cache for all workspaces.
 
-The cache is `trimtab/images` in XDG_CACHE_HOME, `~/.cache` by default. A folder of it has the name
-of what is in it, so that nothing there is ever out of date; anything may be removed at any time.
+The cache is `trimtab/images` in XDG_CACHE_HOME, `~/.cache` by default. The name of a folder in it
+identifies its content, so nothing becomes outdated; anything may be removed at any time.
 """
 
 import hashlib
@@ -24,12 +24,12 @@ from trimtab.images.sif.conversion import write_archive_of
 from trimtab.images.writing.reference import Reference
 from trimtab.locks import file_lock
 
-_PATIENCE_S = 600.0  # for who unpacks the same image just now
+_PATIENCE_S = 600.0  # for another process that unpacks the same image
 
 
 @dataclass(frozen=True)
 class Unpacked:
-    """An image, the folder `root` with its file system, and its name where an engine has it."""
+    """An image, the folder `root` with its file system, and its name in an engine, if any."""
 
     image: Image
     root: Path
@@ -37,10 +37,10 @@ class Unpacked:
 
 
 def unpacked_image(location: str) -> Unpacked:
-    """Return the image of `location`: an archive, an OCI folder, a SIF, or a name of an engine's.
+    """Return the image at `location`: an archive, an OCI folder, a SIF, or a name in an engine.
 
-    What is there as a file or folder is not looked for at an engine. Raises UserError where there
-    is no such image, and OSError where it cannot be read or unpacked.
+    An existing file or folder has priority. Raises UserError if there is no such image, and OSError
+    if it cannot be read or unpacked.
     """
     image = image_at(location)
     root = (
@@ -57,9 +57,10 @@ def unpacked_image(location: str) -> Unpacked:
 
 
 def image_at(location: str) -> Image:
-    """Return the image that `location` names, as it lies in an archive or folder.
+    """Return the image at `location` as an archive or folder.
 
-    An engine's is saved into the cache, and a SIF converted there. Raises as `unpacked_image` does.
+    An engine's image is saved to the cache, and a SIF is converted there. Raises as
+    `unpacked_image` does.
     """
     if not location:
         raise UserError(
@@ -78,7 +79,7 @@ def image_at(location: str) -> Image:
 def _converted(path: Path, location: str) -> Path:
     """Return the archive, in the cache, of the SIF at `path`."""
     sif = Sif.open(path)
-    sif.root()  # what cannot be converted is said before all of it is read
+    sif.root()  # reports an unsupported SIF before reading it all
     place = image_cache() / sha256_of(path)
     archive = place / "image.tar"
     if not archive.is_file():
@@ -88,9 +89,9 @@ def _converted(path: Path, location: str) -> Path:
     return archive
 
 
-@cache  # what the name means does not change half-way through a command
+@cache  # a name keeps its meaning during a command
 def _saved(name: str, address: str, folder: Path) -> Path:
-    """Return the archive, in the cache `folder`, of the image `name` of the engine at `address`."""
+    """Return the archive, in the cache `folder`, of the image `name` in the engine at `address`."""
     if "@" not in name and not name.startswith("sha256:"):
         Reference.parse(name)
     with ContainerEngine.connect() as engine:
@@ -104,7 +105,7 @@ def _saved(name: str, address: str, folder: Path) -> Path:
 
 
 def image_cache() -> Path:
-    """Return the folder where images are unpacked; anything in it may be removed at any time."""
+    """Return the folder for unpacked images; anything in it may be removed at any time."""
     caches = os.environ.get("XDG_CACHE_HOME", "")
     try:
         top = Path(caches) if os.path.isabs(caches) else Path.home() / ".cache"  # noqa: PTH117

@@ -1,1 +1,1 @@
-"""What is read of a machine and of processes while they run."""
+"""Meters of a machine and of processes while they run."""

@@ -1,8 +1,8 @@
-"""The active energy of processes that end, as the jobs of a schedule that runs for real.
+"""The active energy of processes that end, such as the jobs of a real schedule.
 
-Active is what the work adds to an idle machine: with RAPL the counted energy above the idle power,
-shared out by CPU seconds; else the model's (P_busy - P_idle) / cores for each CPU second, which
-knows no frequencies. GPUs are not looked at.
+Active energy is the energy that work adds to an idle machine. With RAPL it is the counted energy
+above the idle power, divided by CPU seconds. Otherwise it is the model's (P_busy - P_idle) / cores
+for each CPU second, without frequencies. GPUs are left out.
 """
 
 from dataclasses import dataclass
@@ -14,16 +14,18 @@ from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 
 @dataclass(frozen=True, slots=True)
 class EnergyReading:
-    """The meters at one moment; `time_s` on the caller's clock."""
+    """The counts of the meters at one moment; `time_s` is on the caller's clock."""
 
     time_s: float
     readings: MeterReadings
 
 
 class ActiveEnergyMeter:
-    """Joules of processes between two moments. `method` says how: RAPL's domains or the model."""
+    """Measures the joules of processes between two moments; `method` names RAPL's domains or the
+    model.
+    """
 
-    READ_AT_LEAST_EVERY_S = 60.0  # or a RAPL counter may wrap around twice
+    READ_AT_LEAST_EVERY_S = 60.0  # otherwise a RAPL counter may wrap around twice
 
     def __init__(self, hardware: HardwareModel = NO_POWER_MODEL) -> None:
         self._meters = machine_meters(hardware)
@@ -36,7 +38,7 @@ class ActiveEnergyMeter:
         return EnergyReading(time_s, self._meters.read())
 
     def since(self, start: EnergyReading, now_s: float, cpu_s: float) -> float:
-        """Return the active joules of processes that used `cpu_s` since `start`; NaN: unknown."""
+        """Return the active joules of processes that used `cpu_s` since `start`; NaN if unknown."""
         wall_s = now_s - start.time_s
         share = self._meters.share(
             start.readings, self._meters.read(), wall_s=wall_s, cpu_s=cpu_s, resident_byte_s=0.0

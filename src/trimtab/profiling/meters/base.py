@@ -1,7 +1,7 @@
-"""What every meter of energy is: it says what it covers, counts, and gives a run its share.
+"""The interface of energy meters: what they cover, their count, and a run's share.
 
-A meter is a class in a module of this package. A machine's meters are found by their classes
-(`machine.py`), so that one for another board joins by being there.
+A meter is a class in a module of this package. `machine.py` discovers a machine's meters, so a
+meter for another board only needs a new module.
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from trimtab.profiling.meters.power_model import HardwareModel
 
 
 class EnergySource(StrEnum):
-    """Where joules come from, best first."""
+    """The sources of joules, best first."""
 
     MEASURED = "measured"
     MODELLED = "modelled"
@@ -22,7 +22,7 @@ class EnergySource(StrEnum):
 
 
 class EnergyDomain(StrEnum):
-    """A part of a machine that takes energy."""
+    """A part of a machine that consumes energy."""
 
     PROCESSORS = "processors"
     MEMORY = "memory"
@@ -31,9 +31,9 @@ class EnergyDomain(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IntervalUse:
-    """What a run used of its machine in an interval, from which its share of the energy is told.
+    """A run's use of its machine in an interval, which decides its share of the energy.
 
-    `cpu_s` are the run's CPU seconds, `machine_busy_s` those of everything on the machine.
+    `cpu_s` are the run's CPU seconds, `machine_busy_s` the CPU seconds of the whole machine.
     `resident_byte_s` is the integral of the run's memory, in bytes times seconds.
     """
 
@@ -46,9 +46,9 @@ class IntervalUse:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A run's part of the energy of an interval, in joules, with the ends of its interval.
+    """A run's part of the energy of an interval, in joules, with its uncertainty interval.
 
-    `active_j` is what the run adds to an idle machine.
+    `active_j` is the energy that the run adds to an idle machine.
     """
 
     energy_j: float
@@ -60,9 +60,9 @@ class Share:
 class Meter(ABC):
     """The energy of some parts of a machine, counted or modelled.
 
-    `method` is how `energy_method` names it; `detail` says what exactly is read. A counter that
-    moves in steps has an `update_period_s`: at the edges of a window, the energy of one step may
-    belong to either side.
+    `method` is its name in `energy_method`; `detail` names the exact counters. A counter that moves
+    in steps has an `update_period_s`: at the edges of a window, the energy of one step may belong
+    to either side.
     """
 
     name: str
@@ -75,15 +75,15 @@ class Meter(ABC):
     @classmethod
     @abstractmethod
     def find(cls, hardware: HardwareModel, gpus: Gpus | None) -> Self | None:
-        """Return the meter of this machine, or None where it has none.
+        """Return the meter of this machine, or None if it has none.
 
-        `hardware` describes the machine; `gpus` are those a program may use, None where GPUs
-        are not looked at.
+        `hardware` describes the machine; `gpus` are the GPUs that a program may use, None to leave
+        GPUs out.
         """
 
     @abstractmethod
     def read_j(self) -> float:
-        """Return the joules counted since this object was made; a model counts none."""
+        """Return the joules counted since this object was made; 0 for a model."""
 
     @abstractmethod
     def share(self, counted_j: float, use: IntervalUse) -> Share:

@@ -1,15 +1,15 @@
-"""The energy of a run, by the best means its machine has, each joule with an interval.
+"""The energy of a run, from the machine's best meters, with an uncertainty interval.
 
-The processors' and memory modules' part comes from RAPL (`rapl.py`) where it can be read, else
-from the power model (`modelled.py`); the GPUs' part from NVML (`nvml.py`) where there are GPUs;
-and from whatever else has a module here. A sum is `measured` only if every part of it is.
+The processors' and memory modules' part comes from RAPL (`rapl.py`) where it can be read, else from
+the power model (`modelled.py`); the GPUs' part from NVML (`nvml.py`) where there are GPUs; and
+other parts from further modules here. A sum is `measured` only if every part of it is.
 `energy_method` names the parts, as in "rapl package+dram, nvml" or "power model".
 
-Energy is attributed interval by interval between two samples and added up, so that the epochs'
-joules add up to the run's. The interval (low, high) adds the parts' own:
+Energy is attributed for each interval between two samples and added up, so the epochs' joules add
+up to the run's. The interval (low, high) adds the parts' own:
 
-- power model: the relative error that the hardware description states;
-- RAPL: from the run's active part alone to all that the machine used;
+- power model: the relative error from the hardware description;
+- RAPL: from the run's active part alone to the machine's whole energy;
 - NVML: +-5 %, and for each window that is reported (an epoch, the run) the energy of one update
   period of the counter.
 """
@@ -23,7 +23,7 @@ from trimtab.profiling.meters.machine import MachineMeters, MeterReadings
 
 @dataclass(frozen=True)
 class Energy:
-    """Joules and the ends of their interval, how they were got: `unknown` ones are NaN."""
+    """Joules, the ends of their interval, and the method; `unknown` ones are NaN."""
 
     energy_j: float
     energy_low_j: float
@@ -33,7 +33,7 @@ class Energy:
 
 
 class RunEnergy:
-    """Adds up the energy of one run from its start; `read` at every sample."""
+    """Adds up the energy of one run from its start; call `read` at every sample."""
 
     def __init__(self, meters: MachineMeters) -> None:
         self._meters = meters
@@ -45,8 +45,8 @@ class RunEnergy:
     def read(self, *, wall_s: float, cpu_s: float, resident_byte_s: float) -> dict[str, float]:
         """Return the joules from the run's start to now: `energy_j`, its ends, each meter's count.
 
-        The arguments count from the run's start too: seconds, CPU seconds, and the integral of
-        the resident memory in bytes times seconds.
+        The arguments also count from the run's start: seconds, CPU seconds, and the integral of the
+        resident memory in bytes times seconds.
         """
         now = self._stopped or self._meters.read()
         share = self._meters.share(
@@ -69,7 +69,7 @@ class RunEnergy:
         }
 
     def stop(self) -> None:
-        """Read the meters for the last time: a later `read` adds nothing that they count."""
+        """Read the meters for the last time: later calls of `read` add no counted energy."""
         self._stopped = self._meters.read()
 
     def of_window(self, difference: Mapping[str, float], duration_s: float) -> Energy:

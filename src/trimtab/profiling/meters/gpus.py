@@ -1,8 +1,8 @@
 """The NVIDIA GPUs that a program may use, through NVML: memory, energy and how busy they are.
 
 `nvmlDeviceGetTotalEnergyConsumption` counts a board's millijoules since the driver was loaded
-(Volta and newer). `nvmlDeviceGetUtilizationRates` tells for how much of the last sixth of a second
-to second any kernel ran on it: not how much of the board that kernel kept busy.
+(Volta and newer). `nvmlDeviceGetUtilizationRates` gives the share of the last 1/6 to 1 s in which
+any kernel ran on the board, not how much of the board it used.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,9 +17,9 @@ _PER_CENT = 100
 def visible_devices(environment: Mapping[str, str], uuids: Sequence[str]) -> list[int]:
     """Return the indices of the boards a program with this environment may use.
 
-    CUDA_VISIBLE_DEVICES lists indices or (beginnings of) UUIDs, and what follows an invalid entry
-    is invisible too (CUDA programming guide, "CUDA environment variables"). Indices are taken in
-    the order of the bus. `uuids` are those of all boards, in that order.
+    CUDA_VISIBLE_DEVICES lists indices or (prefixes of) UUIDs; boards after an invalid entry are
+    invisible too (CUDA programming guide, "CUDA environment variables"). Indices are in the order
+    of the bus. `uuids` has all boards, in that order.
     """
     if "CUDA_VISIBLE_DEVICES" not in environment:
         return list(range(len(uuids)))
@@ -37,10 +37,10 @@ def visible_devices(environment: Mapping[str, str], uuids: Sequence[str]) -> lis
 
 
 class Gpus:
-    """The NVIDIA GPUs that a program may use; none where there is no driver.
+    """The NVIDIA GPUs that a program may use; none without a driver.
 
     `uuids` name them in CUDA_VISIBLE_DEVICES. `missing` says why their energy is not metered, or is
-    empty.
+    "".
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -84,8 +84,8 @@ class Gpus:
     def memory_bytes(self, pids: Collection[int]) -> int | None:
         """Return the GPU memory that the processes hold now; None without a GPU.
 
-        Where NVML knows none of the processes by these numbers, as in a container with its own, it
-        is how much more of the boards is in use than when this object was made.
+        If NVML knows none of these process numbers, as in a container with its own numbers, it is
+        the growth of the boards' used memory since this object was made.
         """
         if not self._devices:
             return None
@@ -98,9 +98,9 @@ class Gpus:
         return held if listed else max(0, self._used_bytes() - self._start_bytes)
 
     def busy_share(self) -> float | None:
-        """Return for which share of the last moments any kernel ran, 0 to 1, a mean of all boards.
+        """Return the share of the last moments in which a kernel ran, 0 to 1, a mean of all boards.
 
-        None without a GPU, or where one does not tell.
+        None without a GPU, or if a board does not report it.
         """
         try:
             busy = [pynvml.nvmlDeviceGetUtilizationRates(device).gpu for device in self._devices]
@@ -120,10 +120,10 @@ class Gpus:
 
 
 class GpuMeter:
-    """What one run uses of its GPUs, looked at while it goes on; made before it starts.
+    """A run's use of its GPUs, sampled while it runs; made before the run starts.
 
-    Each is None where there is no GPU, or none that tells: `peak_memory_bytes`, `energy_j` of all
-    boards from here to `end`, and `busy_share` of the time until the last look.
+    Each value is None without a GPU that reports it: `peak_memory_bytes`, `energy_j` of all boards
+    from now to `end`, and `busy_share` until the last sample.
     """
 
     def __init__(self, gpus: Gpus) -> None:
@@ -135,7 +135,7 @@ class GpuMeter:
         self._looked_s = 0.0
 
     def look(self, pids: Collection[int], time_s: float) -> int | None:
-        """Look at the GPUs at a time since the run's start; return the memory that `pids` hold."""
+        """Sample the GPUs at a time since the run's start; return the memory that `pids` hold."""
         share = self._gpus.busy_share()
         if share is None or self._busy_s is None:
             self._busy_s = None
@@ -154,7 +154,7 @@ class GpuMeter:
 
     @property
     def busy_share(self) -> float | None:
-        """For which share of the time any kernel ran, 0 to 1; None where nobody looked."""
+        """The share of the time in which a kernel ran, 0 to 1; None without a sample."""
         if self._busy_s is None or not self._looked_s:
             return None
         return self._busy_s / self._looked_s

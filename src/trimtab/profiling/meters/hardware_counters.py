@@ -1,13 +1,13 @@
 """Hardware counters of a run through perf_event_open(2), corrected for multiplexing.
 
-Each event is opened, disabled, on the calling thread with `inherit` and `enable_on_exec`: the
-process that this thread starts next inherits it, counting begins when that process executes its
-program, and every thread and descendant adds to the same count. The kernel refuses group reads
-with `inherit`, so each event has a descriptor of its own. Only user space is counted, so that
-figures agree between machines whatever their kernel.perf_event_paranoid allows (up to 2).
+Each event is opened, disabled, on the calling thread with `inherit` and `enable_on_exec`. The
+process that this thread starts next inherits it and counts from its exec on; every thread and
+descendant adds to the same count. The kernel refuses group reads with `inherit`, so each event has
+its own descriptor. Only user space is counted, so figures are comparable between machines with any
+kernel.perf_event_paranoid up to 2.
 
-Where there are more events than counters the kernel takes turns; a count is then scaled by time
-enabled / time running, interval by interval.
+With more events than counters the kernel multiplexes; each interval's count is then scaled by time
+enabled / time running.
 """
 
 import errno
@@ -22,7 +22,7 @@ from trimtab.profiling.meters.system_calls import perf_event_open
 
 @dataclass(frozen=True)
 class CounterEvent:
-    """One countable event: `kind` and `number` are perf_event_attr's type and config."""
+    """A countable event: `kind` and `number` are perf_event_attr's type and config."""
 
     name: str
     kind: int
@@ -43,7 +43,7 @@ _TOTAL_TIMES = 1 | 2  # PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_
 _DISABLED, _INHERIT, _EXCLUDE_KERNEL, _EXCLUDE_HV, _ENABLE_ON_EXEC = (
     1 << bit for bit in (0, 1, 5, 6, 12)
 )
-_ATTRIBUTES = struct.Struct("=IIQQQQQIIQ")  # perf_event_attr, its first published version
+_ATTRIBUTES = struct.Struct("=IIQQQQQIIQ")  # perf_event_attr, in its first published version
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class CounterReading:
 def scaled(before: CounterReading, after: CounterReading) -> float | None:
     """Return the events between two readings, scaled by time enabled / time running.
 
-    None when the event had no counter in between, so that nothing is known.
+    None if the event had no counter in between.
     """
     enabled, running = after.enabled_ns - before.enabled_ns, after.running_ns - before.running_ns
     if running <= 0:
@@ -67,7 +67,7 @@ def scaled(before: CounterReading, after: CounterReading) -> float | None:
 
 
 class HardwareCounters:
-    """Counts of `events` over the process that this thread starts next and its descendants.
+    """Counts of `events` over the process that this thread starts next, and its descendants.
 
     `missing` says in words which events this machine does not count, and why, or is None.
     """
@@ -87,7 +87,7 @@ class HardwareCounters:
         self.missing = "; ".join(f"{', '.join(names)}: {why}" for why, names in refused.items())
 
     def read(self) -> dict[str, float]:
-        """Return each event's scaled count so far (NaN where not counted).
+        """Return each event's scaled count so far (NaN if not counted).
 
         `enabled_ns` and `running_ns` sum the times over all events.
         """
@@ -96,13 +96,13 @@ class HardwareCounters:
             now = CounterReading(*struct.unpack("=QQQ", os.read(descriptor, 24)))
             enabled, running = enabled + now.enabled_ns, running + now.running_ns
             events = scaled(self._before[name], now)
-            if events is not None:  # else this interval is scaled together with the next
+            if events is not None:  # otherwise the next interval includes this one
                 self._counts[name] += events
                 self._before[name] = now
         return {**self._counts, "enabled_ns": enabled, "running_ns": running}
 
     def close(self) -> None:
-        """Give the counters back."""
+        """Close the counters."""
         for descriptor in self._descriptors.values():
             os.close(descriptor)
         self._descriptors.clear()

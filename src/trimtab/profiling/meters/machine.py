@@ -1,7 +1,7 @@
-"""The meters of this machine: which there are, and what they give a run together.
+"""The meters of this machine, and a run's share of their counts.
 
-Each part of the machine is covered by the best meter found for it: a counter before a model, a
-model before nothing. The sum is as sure as the worst of what it consists of.
+The best meter found covers each part of the machine: a counter before a model, a model before
+nothing. The sum is as reliable as its least reliable part.
 """
 
 import os
@@ -20,7 +20,7 @@ _RANK = {source: rank for rank, source in enumerate(EnergySource)}
 
 @dataclass(frozen=True, slots=True)
 class MeterReadings:
-    """All meters at one moment: what each has counted, in their order."""
+    """The counts of all meters at one moment, in their order."""
 
     counted_j: tuple[float, ...]
     machine_busy_s: float
@@ -29,7 +29,7 @@ class MeterReadings:
 class MachineMeters:
     """Meters that together cover a machine, each part once.
 
-    `method` names them, as in "rapl package+dram, nvml"; `detail` says what exactly is read.
+    `method` names them, such as "rapl package+dram, nvml"; `detail` names the exact counters.
     """
 
     def __init__(self, meters: Sequence[Meter]) -> None:
@@ -53,9 +53,9 @@ class MachineMeters:
         resident_byte_s: float,
         cores_usable: float | None = None,
     ) -> Share:
-        """Return what falls to a run between two readings, in which it used what the rest says.
+        """Return a run's share of the energy between two readings; the rest describes its use.
 
-        Without `cores_usable` it may use the cores that this process may.
+        The default of `cores_usable` is the cores that this process may use.
         """
         machine_busy_s = after.machine_busy_s - before.machine_busy_s
         cores = self._cores_usable if cores_usable is None else cores_usable
@@ -74,16 +74,16 @@ class MachineMeters:
         )
 
     def counted_j(self, readings: MeterReadings) -> dict[str, float]:
-        """Return what each meter has counted, as `NAME_j`."""
+        """Return the count of each meter, as `NAME_j`."""
         return {
             f"{meter.name}_j": joules
             for meter, joules in zip(self.meters, readings.counted_j, strict=True)
         }
 
     def edge_j(self, counted_j: Mapping[str, float], duration_s: float) -> float:
-        """Return the joules at each end of a window that may belong to its neighbour.
+        """Return the joules at each end of a window that may belong to the neighbouring window.
 
-        That is the energy of one step of each counter, at its mean power in the window.
+        This is the energy of one step of each counter, at its mean power in the window.
         """
         if duration_s <= 0:
             return 0.0
@@ -94,10 +94,10 @@ class MachineMeters:
 
 
 def machine_meters(hardware: HardwareModel, gpus: Gpus | None = None) -> MachineMeters:
-    """Return the best meters of this machine; without `gpus` those are not looked at.
+    """Return the best meters of this machine; without `gpus` GPUs are left out.
 
-    Every class of a meter in a module of this package is asked. The processors' is chosen first,
-    so that their energy is never missing; the others join where they count nothing twice.
+    All meter classes in modules of this package are tried. The processors' meter is chosen first,
+    so that their energy is never missing; the others are added if they count nothing twice.
     """
     list(modules_in(meters.__name__, meters.__path__))
     asked = (kind.find(hardware, gpus) for kind in Meter.__subclasses__())
@@ -114,10 +114,10 @@ def machine_meters(hardware: HardwareModel, gpus: Gpus | None = None) -> Machine
 
 
 def parse_busy_s(proc_stat: str) -> float:
-    """Return the seconds all CPUs worked since the machine started, from /proc/stat's text.
+    """Return the busy seconds of all CPUs since the machine started, from /proc/stat's text.
 
-    User, nice, system, interrupts; not idle, waiting for storage, nor stolen by other guests;
-    guest time is inside user time (proc_stat(5)).
+    User, nice, system, interrupts; not idle, waiting for storage, nor stolen by other guests; guest
+    time is inside user time (proc_stat(5)).
     """
     all_cpus = proc_stat.split("\n")[0].split()
     user, nice, system, _idle, _iowait, irq, softirq = map(int, all_cpus[1:8])
@@ -125,5 +125,5 @@ def parse_busy_s(proc_stat: str) -> float:
 
 
 def machine_busy_s() -> float:
-    """Return the seconds all CPUs of this machine worked since it started."""
+    """Return the busy seconds of all CPUs of this machine since it started."""
     return parse_busy_s(Path("/proc/stat").read_text())

@@ -1,6 +1,6 @@
-"""Memory that a run keeps resident, summed over its processes without counting pages twice.
+"""The resident memory of a run, summed over its processes without counting pages twice.
 
-Forked workers share most of their pages, so a sum of resident sizes (RSS) counts them once a
+Forked workers share most of their pages, so a sum of resident sizes (RSS) counts them once per
 worker. The proportional size (PSS, proc_pid_smaps(5)) divides each page by the processes that map
 it, and its sum over a run counts it once; but reading it walks the page table (9 ms a GiB). So:
 
@@ -8,8 +8,8 @@ it, and its sum over a run counts it once; but reading it walks the page table (
 - several: the sum of their PSS, at least the largest RSS. Pages of a file that a process outside
   the run maps too count in part; the largest RSS bounds that from below;
 - PSS is read only where the sum of RSS, which is never less, exceeds the peak so far;
-- the highest RSS of any one process, as the kernel keeps it (VmHWM), bounds the peak from below,
-  so that a peak between two samples is not missed.
+- the kernel's record of the highest RSS of each process (VmHWM) bounds the peak from below, so a
+  peak between two samples is not missed.
 """
 
 import resource
@@ -25,20 +25,20 @@ _KIB = 1024
 class ResidentMemory:
     """The resident memory of one run; `peak_bytes` is the highest seen so far.
 
-    Make it once the run's first process executes its program: what this process holds until then
-    is in what the kernel tells of that one at its end, and is none of its own.
+    Make it after the first process has executed its program: the peak that the kernel reports at
+    its end includes this process's own memory until then.
     """
 
     def __init__(self) -> None:
         self.peak_bytes = 0
-        # A child carries the peak of the process that forked it over its exec (ru_maxrss), as high
-        # as that was then: read before, it may be less, and the run would be given all of ours.
+        # A child inherits its parent's peak at the fork and keeps it at exec (ru_maxrss). An
+        # earlier reading may be lower, and our memory would count for the run.
         self._inherited_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIB
 
     def watch(self, processes: Sequence[Stat]) -> int:
-        """Raise the peak if the run holds more than ever before; cheap where it cannot.
+        """Raise the peak if the run holds more than before; cheap if it cannot.
 
-        Return the bytes held now: exact for one process, else at most the peak.
+        Return the bytes held now: exact for one process, otherwise at most the peak.
         """
         sizes = [_kib_fields(stat.pid, "status") for stat in processes]
         for size in sizes:
@@ -50,7 +50,7 @@ class ResidentMemory:
         """Return the bytes the run holds now."""
         living = [stat for stat in processes if not stat.is_zombie]
         pids = {stat.pid for stat in living}
-        # A vforked child runs in its parent's memory until it executes another program.
+        # A vforked child uses its parent's memory until its exec.
         own = [
             stat.pid
             for stat in living
@@ -64,9 +64,9 @@ class ResidentMemory:
         return held
 
     def close(self, peak_process_bytes: int) -> None:
-        """Take in the highest RSS of any process that was waited for (ru_maxrss), if it is theirs.
+        """Include the highest RSS of any reaped process (ru_maxrss), if it is the process's own.
 
-        It says nothing when it is not above this process's own peak, which children inherit.
+        It says nothing unless it is above this process's own peak, which children inherit.
         """
         if peak_process_bytes > self._inherited_bytes:
             self._raise_to(peak_process_bytes)
@@ -77,12 +77,12 @@ class ResidentMemory:
 
 def _proportional_bytes(pid: int) -> int:
     fields = _kib_fields(pid, "smaps_rollup")
-    # Not readable for a process that changed its user: its RSS then, which is not less.
+    # PSS is not readable for a process that changed its user; its RSS is not less.
     return fields["Pss"] if "Pss" in fields else _kib_fields(pid, "status").get("VmRSS", 0)
 
 
 def _kib_fields(pid: int, name: str) -> dict[str, int]:
-    """Return the fields in KiB of a /proc file in bytes; nothing when its process is gone."""
+    """Return the fields in KiB of a /proc file, in bytes; nothing if its process is gone."""
     try:
         text = Path(f"/proc/{pid}/{name}").read_text(errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""The power model in a meter's place, where the processors' energy cannot be read."""
+"""The power model as a meter, for processors whose energy cannot be read."""
 
 from math import nan
 from typing import Self
@@ -9,7 +9,7 @@ from trimtab.profiling.meters.power_model import HardwareModel, modelled_energy_
 
 
 class PowerModel(Meter):
-    """Processors and memory by the model of `hardware`; NaN joules where it has no figures."""
+    """Processors and memory by the model of `hardware`; NaN joules if it has no figures."""
 
     name = "power_model"
     parts = frozenset({EnergyDomain.PROCESSORS, EnergyDomain.MEMORY})
@@ -22,7 +22,7 @@ class PowerModel(Meter):
 
     @classmethod
     def find(cls, hardware: HardwareModel, gpus: Gpus | None) -> Self | None:
-        """Return the model of `hardware`: there always is one, if only to say that it is empty."""
+        """Return the model of `hardware`; it always exists, possibly without figures."""
         return cls(hardware)
 
     def read_j(self) -> float:
@@ -30,7 +30,7 @@ class PowerModel(Meter):
         return 0.0
 
     def share(self, counted_j: float, use: IntervalUse) -> Share:
-        """Return the model's joules, as far off as the hardware description states."""
+        """Return the model's joules, with the relative error from the hardware description."""
         if not self._hardware.known:
             return Share(nan, nan, nan, nan)
         energy_j = self._energy_j(use, use.wall_s)

@@ -1,13 +1,13 @@
-"""Energy of NVIDIA GPUs by the counters that NVML shows.
+"""Energy of NVIDIA GPUs, from NVML's counters.
 
 NVIDIA documents +-5 % for the power reading behind them (NVML API reference,
 nvmlDeviceGetPowerUsage); a counter moves in steps, every 100 ms on an H200. An independent study
 (Yang, Adamek, Armour: "Accurate and Convenient Energy Measurements for GPUs", SC24,
-arXiv:2312.02741) confirms that the error is proportional, and finds GPUs whose sensor looks at a
-quarter of the time only: programs much shorter than a second are not measured well.
+arXiv:2312.02741) confirms that the error is proportional. It finds GPUs whose sensor measures only
+a quarter of the time: programs much shorter than a second are not measured well.
 
-A board's counter knows no processes: a run is charged all of the boards that it may use. Boards
-without a counter are charged nothing, and the sum that they are missing from is not `measured`.
+A board's counter knows no processes: a run is charged all energy of the boards that it may use.
+Boards without a counter are charged nothing, and a sum without them is not `measured`.
 """
 
 from typing import Self
@@ -42,7 +42,7 @@ class Nvml(Meter):
         return self._gpus.energy_j() - self._start_j if self._gpus.metered else 0.0
 
     def share(self, counted_j: float, use: IntervalUse) -> Share:
-        """Return all that was counted: of a board's idle power nothing is known."""
+        """Return all counted energy: a board's idle power is unknown."""
         return Share(
             counted_j,
             counted_j * (1 - _RELATIVE_ERROR),

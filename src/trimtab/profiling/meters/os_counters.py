@@ -1,15 +1,15 @@
-"""What the operating system counts for a run: CPU time, page faults, switches, storage bytes.
+"""The operating system's counts for a run: CPU time, page faults, switches, storage bytes.
 
-At the run's end `wait4` gives exact sums for the first process and every descendant that was
-waited for by its parent (getrusage(2): user and system time, faults, context switches, blocks of
-512 bytes read and written). While the run goes on, /proc gives two sums, each too low only:
+At the run's end `wait4` gives exact sums for the first process and every descendant that its parent
+reaped (getrusage(2): user and system time, faults, context switches, blocks of 512 bytes read and
+written). During the run, /proc gives two sums, both lower bounds:
 
-- the living processes and the children they have waited for (misses a child that ended and was
-  not waited for, and one that ends between two reads);
+- the living processes and their reaped children (misses a child that ended and was not reaped, or
+  that ends between two reads);
 - the last values of every process ever seen (misses processes that lived between two samples).
 
-The counts are the highest of all lower bounds seen so far. Context switches are per thread in
-/proc and so follow the second way alone until the end.
+The counts are the highest of all lower bounds so far. /proc has context switches per thread, so
+only the second sum gives these until the end.
 """
 
 import os
@@ -51,7 +51,7 @@ def counts_of(usage: resource.struct_rusage) -> Counts:
 
 
 class OsCounters:
-    """Sums over the processes of one run; each value only ever grows."""
+    """Sums over the processes of one run; no value ever falls."""
 
     def __init__(self, leader: int) -> None:
         self.peak_process_bytes = 0
@@ -62,14 +62,14 @@ class OsCounters:
         self._switches: dict[tuple[int, int], Counts] = {}
 
     def watch(self, processes: Iterable[Stat]) -> None:
-        """Remember each process's values, and wait for orphans that this process was given."""
+        """Remember each process's values, and reap orphans that this process adopted."""
         for stat in processes:
             self._last[stat.pid, stat.start_ticks] = stat
             if stat.is_zombie and stat.parent == os.getpid() and stat.pid != self._leader:
                 self.wait_for(stat.pid)
 
     def wait_for(self, pid: int) -> int:
-        """Wait for a child of this process, add what it used, return its wait status."""
+        """Reap a child of this process, add its use, return its wait status."""
         _, status, usage = os.wait4(pid, 0)
         self._waited_for = _add(self._waited_for, counts_of(usage))
         self.peak_process_bytes = max(self.peak_process_bytes, usage.ru_maxrss * 1024)
@@ -113,7 +113,7 @@ def _add(left: Counts, right: Counts) -> Counts:
 
 
 def _storage_bytes(pid: int) -> Counts:
-    """Return the bytes a process and the children it waited for moved from and to storage."""
+    """Return the storage bytes read and written by a process and its reaped children."""
     fields = _fields(Path(f"/proc/{pid}/io"))
     return {key: float(fields.get(key, 0)) for key in ("read_bytes", "write_bytes")}
 
@@ -132,9 +132,9 @@ def _switches_by_thread(pid: int) -> dict[int, Counts]:
 
 
 def _fields(path: Path) -> dict[str, str]:
-    """Return the `key: value` lines of a /proc file; nothing when its process is gone."""
+    """Return the `key: value` lines of a /proc file; nothing if its process is gone."""
     try:
         text = path.read_text(errors="replace")
-    except OSError:  # ended, or another user's after a setuid exec
+    except OSError:  # ended, or changed its user by a setuid exec
         return {}
     return {key: value.strip() for key, _, value in (li.partition(":") for li in text.splitlines())}

@@ -1,14 +1,13 @@
-"""The energy a run takes by a model of its machine, where no meter can be read.
+"""The modelled energy of a run, for machines without a readable meter.
 
     E =   P_idle * t * (cores the run may use / cores of the machine)
         + (P_busy - P_idle) / cores * CPU seconds of the run
         + W/GiB * integral of the memory the run holds, over time
 
-The dynamic part follows the run's own CPU seconds, so neighbours on a virtual machine are not
-charged to it; and memory is charged by what the run holds resident, not as a fixed power, so that
-a run that needs less of it costs less. The model knows neither frequency scaling nor the mix of
-instructions: `power_relative_error` states how far off it may be, and is the half-width of the
-interval around each modelled joule.
+The dynamic part follows the run's own CPU seconds, so the run is not charged for neighbours on a
+virtual machine. Memory is charged by the run's resident memory, not as a fixed power, so a run with
+less memory costs less. The model ignores frequency scaling and the mix of instructions:
+`power_relative_error` states its error, the half-width of the interval around each modelled joule.
 """
 
 from dataclasses import dataclass
@@ -20,11 +19,11 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True)
 class HardwareModel:
-    """The power of a machine: what one hardware YAML says, and `source`, who says it.
+    """The power of a machine, from a hardware YAML; `source` is the origin of the figures.
 
-    `idle_w` and `busy_w` are those of all processors together, without memory modules and GPUs,
-    with every core idle and every core at work. `cores` counts what the operating system calls a
-    CPU; `memory_gib` is the machine's memory. `power_relative_error` is a share, 0.3 for +-30 %.
+    `idle_w` and `busy_w` are the power of all processors together, without memory modules and GPUs,
+    with every core idle or busy. `cores` counts the operating system's CPUs; `memory_gib` is the
+    machine's memory. `power_relative_error` is a share, 0.3 for +-30 %.
     """
 
     name: str
@@ -52,7 +51,7 @@ class HardwareModel:
 
     @property
     def known(self) -> bool:
-        """Whether there are power figures: a machine that works takes more than 0 W."""
+        """Whether there are power figures: a busy machine takes more than 0 W."""
         return self.busy_w > 0
 
 
@@ -60,7 +59,7 @@ NO_POWER_MODEL = HardwareModel("this_machine", 1, 0.0, 0.0, 0.0, 1.0, 0.0, "none
 
 
 def idle_share_j(hardware: HardwareModel, *, wall_s: float, cores_usable: float) -> float:
-    """Return the processors' idle energy that falls to a run allowed on `cores_usable` cores."""
+    """Return the processors' idle energy for a run that may use `cores_usable` cores."""
     return hardware.idle_w * wall_s * min(1.0, cores_usable / hardware.cores)
 
 
@@ -74,8 +73,8 @@ def modelled_energy_j(
 ) -> float:
     """Return the joules of a run, or of a part of one, by the formula above.
 
-    `resident_byte_s` is the integral of the resident memory, in bytes times seconds. The result
-    is linear in all three quantities, so the parts of a run add up to the run.
+    `resident_byte_s` is the integral of the resident memory, in bytes times seconds. The result is
+    linear in all three quantities, so parts of a run add up.
     """
     dynamic_w_per_core = (hardware.busy_w - hardware.idle_w) / hardware.cores
     return (

@@ -1,19 +1,19 @@
-"""Processor and memory energy by RAPL, as Linux shows it under /sys/class/powercap.
+"""Processor and memory energy by RAPL, from Linux's /sys/class/powercap.
 
 A domain is a directory with `name`, `energy_uj` (a counter in microjoules, updated about every
 millisecond) and `max_energy_range_uj` (where the counter wraps around to 0); see
-Documentation/power/powercap/powercap.rst and Intel SDM volume 3, "RAPL interfaces". Counted are
-the packages (`intel-rapl:0`, name `package-0`) and their memory (`intel-rapl:0:1`, name `dram`).
+Documentation/power/powercap/powercap.rst and Intel SDM volume 3, "RAPL interfaces". The packages
+(`intel-rapl:0`, name `package-0`) and their memory (`intel-rapl:0:1`, name `dram`) are counted.
 Left out are `core` and `uncore`, which are inside the package; `psys`, the whole board, which
-holds the packages again; and `intel-rapl-mmio:*`, a second view of the same counters.
+includes the packages; and `intel-rapl-mmio:*`, a second view of the same counters.
 
-A package counter sees everything that runs on the package. The part of a run:
+A package counter counts everything on the package. The part of a run is:
 
     idle part   = min(E, P_idle * t) * (cores the run may use / cores of the machine)
     active part = (E - min(E, P_idle * t)) * (the run's CPU seconds / the machine's busy seconds)
 
-with the busy seconds of /proc/stat. The interval goes from the active part alone, as if the idle
-power were not the run's to pay, to all of E, as if the run had the machine to itself.
+with the busy seconds of /proc/stat. The interval goes from the active part alone, without any idle
+power, to all of E, as if the run had the machine to itself.
 """
 
 from pathlib import Path
@@ -28,16 +28,16 @@ _UJ_PER_J = 1e6
 
 
 def wrapped_difference_uj(before: int, after: int, max_range_uj: int) -> int:
-    """Return the microjoules between two readings, of which the later may have wrapped once."""
+    """Return the microjoules between two readings; the counter may have wrapped once."""
     return after - before if after >= before else after - before + max_range_uj
 
 
 class Rapl(Meter):
     """The package and memory counters of a machine, as one running total.
 
-    `domains` names what is counted; it is empty where the machine has no counters or this user
-    may not read them (since Linux 5.10 only root may), which `missing` then says. `hardware`
-    tells the idle power.
+    `domains` names the counted domains. It is empty if the machine has no counters or this user may
+    not read them (since Linux 5.10 only root may); then `missing` says why. `hardware` gives the
+    idle power.
     """
 
     name = "rapl"
@@ -73,14 +73,14 @@ class Rapl(Meter):
 
     @classmethod
     def find(cls, hardware: HardwareModel, gpus: Gpus | None) -> Self | None:
-        """Return the meter if any counter can be read."""
+        """Return the meter if a counter is readable."""
         meter = cls(POWERCAP, hardware)
         return meter if meter.domains else None
 
     def read_j(self) -> float:
         """Return the joules counted since this object was made.
 
-        Has to be called more often than a counter wraps around: minutes under full load.
+        Call it at least once per wrap-around of a counter: minutes under full load.
         """
         for index, (counter, max_range_uj) in enumerate(self._counters):
             reading = int(counter.read_text())

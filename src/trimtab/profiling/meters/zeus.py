@@ -1,7 +1,7 @@
-"""A second opinion on a run's energy from zeus (https://ml.energy/zeus), where it is installed.
+"""A cross-check of a run's energy by zeus (https://ml.energy/zeus), if it is installed.
 
-Zeus reads the same NVML and RAPL counters for the whole machine, without attributing a part to
-the run; so its joules bound the measured `energy_high_j` and serve as a cross-check.
+Zeus reads the same NVML and RAPL counters for the whole machine and attributes no part to the run;
+so its joules bound the measured `energy_high_j`.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class ZeusEnergy:
-    """What zeus measured of the whole machine in a window; None where it has no such meter."""
+    """Zeus's measurement of the whole machine in a window; None without such a meter."""
 
     duration_s: float
     gpu_j: float | None
@@ -25,9 +25,9 @@ class ZeusEnergy:
 
 
 def cross_check(action: Callable[[], Result]) -> tuple[Result, ZeusEnergy]:
-    """Call `action` in a zeus window; return its result and what zeus measured.
+    """Call `action` in a zeus window; return its result and zeus's measurement.
 
-    Raises UserError when zeus is not installed.
+    Raises UserError if zeus is not installed.
     """
     try:
         from zeus.monitor import ZeusMonitor
@@ -36,7 +36,7 @@ def cross_check(action: Callable[[], Result]) -> tuple[Result, ZeusEnergy]:
             f"zeus is not installed, which the cross-check needs: {how_to_add('zeus')}"
         ) from None
     monitor = ZeusMonitor()
-    monitor.begin_window("run", sync_execution=False)  # nothing of ours runs on a GPU
+    monitor.begin_window("run", sync_execution=False)  # we run nothing on a GPU
     result = action()
     window = monitor.end_window("run", sync_execution=False)
     return result, ZeusEnergy(

@@ -1,1 +1,1 @@
-"""A program as its user runs it, run and measured."""
+"""Run a program as its user does, and measure the run."""

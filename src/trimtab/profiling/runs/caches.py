@@ -1,4 +1,4 @@
-"""Caches of a run's own, for what programs compile while they run; the user's stay untouched."""
+"""Separate caches for a run's compiled code; the user's caches stay unchanged."""
 
 import os
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 from trimtab.processes.root import RootFileSystem
 
 _BYTE_CODE = "PYTHONPYCACHEPREFIX"
-# By the variable that names the folder. What is only downloaded stays where it is.
+# By the variable with the folder. Caches of downloads only are shared.
 _FOLDERS = {
     "CUDA_CACHE_PATH": "cuda",
     "CUPY_CACHE_DIR": "cupy",
@@ -19,7 +19,7 @@ _FOLDERS = {
     "TRITON_CACHE_DIR": "triton",
     "XDG_CACHE_HOME": "xdg",
 }
-# Entries of XDG_CACHE_HOME that programs compute again; all others may be models and data.
+# Entries of XDG_CACHE_HOME that programs can compute again; others may be models and data.
 _COMPUTED = frozenset({"cupy", "fontconfig", "matplotlib", "mesa_shader_cache", "numba"})
 
 
@@ -28,8 +28,8 @@ def make_caches(
 ) -> list[Path]:
     """Make the caches in the new folder `folder` and return their folders.
 
-    Models and data that XDG_CACHE_HOME in `environment`, of programs in `root`, holds are linked,
-    so that nothing is downloaded again.
+    Models and data in XDG_CACHE_HOME of `environment`, for programs in `root`, are linked, so
+    nothing is downloaded again.
     """
     caches = [folder / name for name in _FOLDERS.values()]
     for cache in caches:
@@ -44,15 +44,15 @@ def make_caches(
 def caches_in(folder: Path, root: RootFileSystem | None = None) -> dict[str, str]:
     """Return the variables that name the caches in `folder`.
 
-    Python writes and reads its compiled modules there as well, whatever PYTHONDONTWRITEBYTECODE
-    was. In a `root` of its own it has those that lie there: byte code is a part of an image, and
-    away from it Python would read the sources that it is in the place of.
+    Python reads and writes its byte code there too, even if PYTHONDONTWRITEBYTECODE was set. In a
+    `root` Python uses the byte code of the image: elsewhere it would read the sources that byte
+    code replaces.
     """
     caches = {variable: str(folder.resolve() / name) for variable, name in _FOLDERS.items()}
     if root is not None:
         del caches[_BYTE_CODE]
         return caches
-    return {**caches, "PYTHONDONTWRITEBYTECODE": ""}  # empty counts as absent
+    return {**caches, "PYTHONDONTWRITEBYTECODE": ""}  # empty counts as unset
 
 
 def _cache_home(environment: Mapping[str, str]) -> Path:
@@ -61,7 +61,7 @@ def _cache_home(environment: Mapping[str, str]) -> Path:
 
 
 def _link_data(source: Path, called: Path, destination: Path) -> None:
-    """Link what is in `source`, which programs call `called`."""
+    """Link the content of `source`, which programs see at `called`."""
     if not os.access(source, os.R_OK | os.X_OK):
         return
     for entry in source.iterdir():

@@ -1,4 +1,4 @@
-"""What of a program's output can be compared: what two runs in the same environment agree on."""
+"""Find a comparison of a program's output by which two runs in one environment are equal."""
 
 import re
 from collections.abc import Iterator
@@ -13,37 +13,37 @@ from trimtab.profiling.runs.compare import compare_outputs, steady_lines, whole_
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.untrusted import UntrustedFileError, read_untrusted
 
-# Sums in another order differ by less, results that anybody would call different by more.
+# Sums in another order differ by less; wrong results differ by more.
 RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-5, 1e-8
 _MANY_PATTERNS = 1000
 _MOST_BYTES = 16 << 20
 _SHOWN_PATTERNS = 3
 _DIGITS = re.compile(r"\d+")
 _TIME_OR_DATE = re.compile(r"\d+([-:/.])\d+\1\d+")
-# Two runs may agree on it by chance.
+# Two runs may agree on a duration by chance.
 _DURATION = re.compile(r"(?<![\w.])\d+\.\d+ ?(?:[num]?s|secs?|seconds|minutes)\b")
-_PART_OF_A_WORD = re.compile(r"^\w+")  # what it shares with another run's may be chance
-_RULE = re.compile(r"([^\w\s])\1{2,}")  # drawn around a text whose length may change
+_PART_OF_A_WORD = re.compile(r"^\w+")  # such a part may agree by chance
+_RULE = re.compile(r"([^\w\s])\1{2,}")  # drawn around text of varying length
 
 
 def strongest(before: Path, after: Path, path: str | None) -> Output:
     """Return the strictest comparison by which two outputs of the same program are equal.
 
     `path` is the file that both were copied from, or None for standard output. In order: every
-    byte; every number within a relative tolerance of 1e-5; every line but those that change;
-    nothing but the exit code. A line with a duration counts as one that changes.
+    byte; every number within a relative tolerance of 1e-5; every line that does not vary; only the
+    exit code. A line with a duration counts as varying.
     """
     for output in _candidates(before, after, path):
         try:
             if compare_outputs(before, after, output) is None and _holds_on(before, after, output):
                 return output
-        except UserError:  # numbers of what is not text
+        except UserError:  # text without numbers
             continue
     return Output(OutputComparison.EXIT_CODE)
 
 
 def _holds_on(before: Path, after: Path, output: Output) -> bool:
-    """Whether other runs may pass as well: whole numbers that differ are clocks and counters."""
+    """Whether other runs may pass too: whole numbers that differ are clocks and counters."""
     if not output.compare.is_numeric:
         return True
     one, other = (whole_numbers(path, output.compare) for path in (before, after))
@@ -51,9 +51,9 @@ def _holds_on(before: Path, after: Path, output: Output) -> bool:
 
 
 def check_steady(program: Program, first: MeasuredRun, again: MeasuredRun) -> None:
-    """Raise UserError where two runs of `program` in the same environment wrote different things.
+    """Raise UserError if two runs of `program` in the same environment gave different output.
 
-    It names what both agree on.
+    The message names the comparison by which they agree.
     """
     if not first.output or not again.output:
         return
@@ -69,7 +69,7 @@ def check_steady(program: Program, first: MeasuredRun, again: MeasuredRun) -> No
 
 
 def remark_on(before: Path, output: Output) -> str:
-    """Return in one line what `output` compares, for whoever did not choose it."""
+    """Return a line that says how `output` compares, for users who did not choose it."""
     what = "standard output" if output.path is None else output.path
     if output.compare.is_numeric:
         return (
@@ -113,7 +113,7 @@ def _candidates(before: Path, after: Path, path: str | None) -> Iterator[Output]
 
 
 def _clocks(output: Path) -> list[str]:
-    """Return expressions for the lines that say how long something took, as pytest's last one."""
+    """Return expressions for the lines with a duration, such as pytest's last line."""
     lines = [line for _, line in steady_lines(output, []) if _DURATION.search(line)]
     if len(lines) > _MANY_PATTERNS:
         return []
@@ -121,7 +121,7 @@ def _clocks(output: Path) -> list[str]:
 
 
 def _clock(line: str) -> str:
-    """An expression for a line as it is, but for its durations."""
+    """Return an expression for a line with any durations."""
     words = line.split()
     parts = []
     for word, after in zip(words, [*words[1:], ""], strict=True):
@@ -132,7 +132,7 @@ def _clock(line: str) -> str:
 
 
 def _is_text(output: Path) -> bool:
-    """Whether it is text, and short enough for its lines to be told apart in a few seconds."""
+    """Whether it is text, and short enough to match its lines in a few seconds."""
     try:
         return "\0" not in read_untrusted(output, _MOST_BYTES).decode()
     except (UnicodeDecodeError, UntrustedFileError):
@@ -142,11 +142,11 @@ def _is_text(output: Path) -> bool:
 def changing_lines(before: Path, after: Path) -> list[str]:
     """Return regular expressions that match the lines in which two outputs differ, and few others.
 
-    Of a line that both have but for some words, the other words stay in the expression: another
-    result beside a time that changes is seen.
+    If only some words of a line differ, the other words stay in the expression: another result
+    beside a varying time is still found.
     """
     old, new = ([line for _, line in steady_lines(path, [])] for path in (before, after))
-    # A line is the same line where it differs in digits only.
+    # Lines that differ only in digits count as the same line.
     masked = [[_DIGITS.sub("0", line) for line in lines] for lines in (old, new)]
     pairs: list[tuple[str | None, str | None]] = []
     for _, i, old_end, j, new_end in SequenceMatcher(a=masked[0], b=masked[1]).get_opcodes():
@@ -161,7 +161,7 @@ def changing_lines(before: Path, after: Path) -> list[str]:
 
 
 def _patterns(left: str | None, right: str | None, keep_numbers: bool) -> Iterator[str]:
-    """Expressions for a line as two runs wrote it; one of them may lack it."""
+    """Yield expressions for a line as two runs wrote it; one of them may lack it."""
     words, others = (None if line is None else line.split() for line in (left, right))
     if words is None or others is None or len(words) != len(others):
         for alone in (words, others):

@@ -1,4 +1,4 @@
-"""Whether two runs of a program gave the same output, and where they first differ."""
+"""Compare the output of two runs, and find the first difference."""
 
 import csv
 import hashlib
@@ -20,14 +20,14 @@ from trimtab.processes.as_user import User, open_written
 from trimtab.untrusted import UntrustedFileError, open_untrusted, read_untrusted
 
 _CHUNK_BYTES = 1 << 20
-# A program may write anything. Text is compared in memory, which holds a few times as much.
+# Output of any size is possible. Comparing text takes several times its size in memory.
 MOST_OUTPUT_BYTES = 16 << 30
 _MOST_TEXT_BYTES = 64 << 20
 _MOST_LINES = 1_000_000
 _SHOWN_CHARACTERS = 80
 _ABSENT = "(nothing)"
 _LAST_CHARACTERS = 500
-# A number inside a word, as in `loss=0.25,`: whole ones there may be names, and stay text.
+# A number inside a word, as in `loss=0.25,`. Whole numbers there may be names, and stay text.
 _FRACTION = re.compile(r"(?<![\w.])([-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?)")
 
 Scalar = str | int | float | bool | None
@@ -35,7 +35,7 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class OutputDifference:
-    """The first place where two outputs differ, and what each has there."""
+    """The first difference of two outputs, with the text of each."""
 
     where: str
     before: str
@@ -46,9 +46,9 @@ class OutputDifference:
 
 
 def output_digest(output: Path) -> str:
-    """Return the SHA-256, in hexadecimal, of what a run wrote to be compared.
+    """Return the SHA-256, in hexadecimal, of a run's compared output.
 
-    Raises UserError when the program has not written the file it should, or above 16 GiB.
+    Raises UserError if the program has not written the file, or above 16 GiB.
     """
     try:
         with open_untrusted(output, MOST_OUTPUT_BYTES) as file:
@@ -58,10 +58,10 @@ def output_digest(output: Path) -> str:
 
 
 def save_output(output: Path, copy: Path, user: User | None = None) -> Path:
-    """Copy the file that a run, as `user`, wrote to be compared, and return `copy`.
+    """Copy a run's output file, written as `user`, to `copy` and return that.
 
-    A link is followed, as programs name their latest result by one. Raises UserError when there is
-    none, or what is there is no regular file of at most 16 GiB.
+    A link is followed, as programs link their latest result. Raises UserError if there is none, or
+    if it is no regular file of at most 16 GiB.
     """
     try:
         with (
@@ -78,14 +78,13 @@ def save_output(output: Path, copy: Path, user: User | None = None) -> Path:
 
 
 def compare_outputs(before: Path, after: Path, comparison: Output) -> OutputDifference | None:
-    """Return the first difference between two outputs, or None when they count as equal.
+    """Return the first difference between two outputs, or None if they count as equal.
 
-    `numeric_*` compares number by number, with math.isclose's meaning of the tolerances, and
-    everything else exactly. It reads JSON (nested), JSON lines, CSV, and numbers between blanks.
-    Two NaN are equal.
+    `numeric_*` compares numbers with the tolerances of math.isclose, and everything else exactly.
+    It reads JSON (nested), JSON lines, CSV, and numbers between blanks. Two NaN are equal.
 
-    Raises UserError when what is numeric is not text, or a command cannot be run, and where text is
-    longer than 64 MiB or a million lines.
+    Raises UserError if numeric output is not text, if a command cannot be run, and for text longer
+    than 64 MiB or a million lines.
     """
     match comparison.compare:
         case OutputComparison.EXIT_CODE:
@@ -100,12 +99,12 @@ def compare_outputs(before: Path, after: Path, comparison: Output) -> OutputDiff
 
 
 def whole_numbers(output: Path, comparison: OutputComparison) -> list[int]:
-    """Return the whole numbers among what `numeric_*` reads of a file, in their order."""
+    """Return the whole numbers that `numeric_*` reads in a file, in their order."""
     return [value for _, value in _values(output, comparison) if type(value) is int]
 
 
 def steady_lines(output: Path, changing: Sequence[str]) -> list[tuple[int, str]]:
-    """Return the lines of a file, with their numbers, in which no pattern of `changing` is."""
+    """Return the lines of a file, with their numbers, that match no pattern of `changing`."""
     pattern = re.compile("|".join(f"(?:{each})" for each in changing)) if changing else None
     lines = _text_of(output, errors="backslashreplace").splitlines()
     if len(lines) > _MOST_LINES:
@@ -135,7 +134,7 @@ def _different_lines(before: Path, after: Path, changing: Sequence[str]) -> Outp
 
 
 def _judged(command: Sequence[str], before: Path, after: Path) -> OutputDifference | None:
-    """Ask a command of the user's, and tell its last words where it says no."""
+    """Run a comparison command of the user's; return its last output if it says no."""
     named = {"{before}": str(before.resolve()), "{after}": str(after.resolve())}
     words = list(command)
     for placeholder, path in named.items():
@@ -160,7 +159,7 @@ def _different_numbers(before: Path, after: Path, comparison: Output) -> OutputD
         _values(after, comparison.compare),
         fillvalue=("", _ABSENT),
     ):
-        if where != other:  # one output has a place that the other has not
+        if where != other:  # only one output has this place
             both = where and other
             return OutputDifference(
                 where or other, _shown(old), f"{_shown(new)} at {other}" if both else _shown(new)
@@ -175,16 +174,16 @@ def _close(old: Scalar, new: Scalar, relative: float, absolute: float) -> bool:
         return old is new
     if isinstance(old, str) or isinstance(new, str):
         return old == new
-    if old == new or (old != old and new != new):  # NaN alone is not itself
+    if old == new or (old != old and new != new):  # only NaN differs from itself
         return True
     try:
         return math.isclose(old, new, rel_tol=relative, abs_tol=absolute)
-    except OverflowError:  # a whole number beyond any float: exact or not at all
+    except OverflowError:  # a whole number beyond any float has to be equal
         return False
 
 
 def _values(path: Path, comparison: OutputComparison) -> Iterator[tuple[str, Scalar]]:
-    """Yield every scalar of a file with the place it stands at."""
+    """Yield every scalar of a file with its place."""
     try:
         text = _text_of(path)
     except UnicodeDecodeError as error:
@@ -228,7 +227,7 @@ def _number(cell: str) -> Scalar:
         value = float(cell)
     except ValueError:
         return cell
-    # Digests such as 5e98765 and 7e12345 are numbers that no float holds: all would be equal.
+    # Digests such as 5e98765 and 7e12345 look like numbers, but overflow: all would be equal.
     return cell if math.isinf(value) and "inf" not in cell.lower() else value
 
 

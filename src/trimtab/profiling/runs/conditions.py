@@ -1,8 +1,8 @@
-"""Conditions: how the surroundings of a program's runs differ from each other.
+"""Conditions: vary the surroundings of a program's runs.
 
-Which code a run takes hangs on more than its input: on the number of CPUs and threads, on what is
-in the caches, on the length of the environment, on the order of sets. Runs under varied conditions
-show what one run does not.
+The code that runs depends on more than the input: on the number of CPUs and threads, on caches, on
+the length of the environment, on the order of sets. Runs under varied conditions show code that one
+run does not.
 """
 
 import os
@@ -15,16 +15,16 @@ from trimtab.profiling.runs.caches import caches_in, make_caches
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _HASH_SEED = "PYTHONHASHSEED"
-_PADDING_STEP, _PADDING_LIMIT = 1000, 1 << 16  # bytes; the kernel's limit is 128 KiB a variable
+_PADDING_STEP, _PADDING_LIMIT = 1000, 1 << 16  # bytes; the kernel's limit is 128 KiB for a variable
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Variables, a number of CPUs and caches that a run gets in place of the machine's.
+    """Variables, a number of CPUs, and caches for a run.
 
     `cpus` is the number of CPUs that its processes may use, None for those of the process that
-    starts it. `caches` is a folder for what the program compiles and would keep in the user's
-    caches; None leaves these in use.
+    starts it. `caches` is a folder for compiled files that the program would keep in the user's
+    caches; None uses the user's.
     """
 
     name: str
@@ -33,15 +33,15 @@ class Condition:
     caches: Path | None = None
 
     def apply(self, program: Program) -> Program:
-        """Return `program` under this condition; the folders of its caches are made.
+        """Return `program` under this condition, after making its cache folders.
 
-        What the workload sets itself wins, as does a hash seed that the user has set. A workload
-        that sets one of the numbers of threads has decided on all of them.
+        Variables that the workload sets have priority, as does a hash seed that the user has set.
+        If a workload sets one of the numbers of threads, all of them stay.
         """
         variables = dict(self.variables)
         if self.caches is not None:
             variables |= caches_in(self.caches, program.root)
-            if self.caches.exists():  # one that a run has had is the program's
+            if self.caches.exists():  # a cache that a run has used belongs to the program
                 program = program.binding(self.caches)
             else:
                 caches = make_caches(self.caches, program.environment, program.root)
@@ -60,12 +60,12 @@ class Condition:
 
 
 def varied(number: int, caches: Path | None = None) -> Condition:
-    """Return condition `number`, of which there is no end; 0 is the machine as it is.
+    """Return condition `number`, any number from 0 on; 0 is the machine unchanged.
 
-    Odd ones have one CPU and cold caches, even ones all CPUs, two at least, and the caches as the
-    number before left them: in folders of their own below `caches`, or the user's where that is
-    None. Threads are one, many, many, one by turns. Each has another length of environment and
-    another hash seed; Python's output is buffered under even ones.
+    Odd numbers have one CPU and cold caches. Even numbers have all CPUs, at least two, and the
+    caches of the number before: in separate folders below `caches`, or the user's if that is None.
+    Threads are one, many, many, one in turn. Each number has another length of environment and
+    another hash seed; even ones buffer Python's output.
     """
     if number == 0:
         return Condition("as it is")
@@ -76,7 +76,7 @@ def varied(number: int, caches: Path | None = None) -> Condition:
     variables = {
         **dict.fromkeys(_THREADS, str(threads)),
         _HASH_SEED: str(number),
-        "PYTHONUNBUFFERED": "1" if cold else "",  # empty counts as absent
+        "PYTHONUNBUFFERED": "1" if cold else "",  # empty counts as unset
         "TRIMTAB_PADDING": "x" * (_PADDING_STEP * number % _PADDING_LIMIT),
     }
     words = [f"CPUs: {cpus}", f"threads: {threads}"]

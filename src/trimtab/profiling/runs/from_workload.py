@@ -1,4 +1,4 @@
-"""From a workload's YAML to the program that is run, in its own environment or in another."""
+"""Turn a workload's YAML into a program, in its own environment or in another one."""
 
 import os
 import re
@@ -21,7 +21,7 @@ from trimtab.profiling.images.image_workload import in_its_root
 
 @dataclass(frozen=True)
 class _CommandPlace:
-    """Where commands of a workload run: here, or in a root."""
+    """The place where a workload's commands run: here, or in a root."""
 
     workload: Workload
     interpreter: Path | None
@@ -30,7 +30,7 @@ class _CommandPlace:
     root: RootFileSystem | None = None
 
     def command(self, key: str, words: list[str]) -> tuple[str, ...]:
-        """Return the words of a command; raises UserError where it is not found as a program."""
+        """Return the words of a command; raises UserError if the program is not found."""
         if self.interpreter and words[0] == "python":
             words = [str(self.interpreter), *words[1:]]
         name, path = words[0], self.environment["PATH"]
@@ -56,9 +56,9 @@ class _CommandPlace:
 def program_of(workload: Workload, run_folder: Path) -> Program:
     """Return the program that `workload` describes, with `{output}` in `run_folder`.
 
-    Of a target that is a root it is the one that runs in it, as `program_in` has it.
-    `run_folder` is emptied. Relative paths start at the current folder. Raises UserError when the
-    interpreter, the working directory, the command or that of a server's driver does not exist.
+    For a root target the program runs in the root, as by `program_in`. `run_folder` is emptied.
+    Relative paths start at the current folder. Raises UserError if the interpreter, the working
+    directory, the command or the driver's command does not exist.
     """
     if workload.target.kind == "image":
         workload = in_its_root(workload)
@@ -87,12 +87,12 @@ def program_in(
     run_folder: Path,
     inherited: Mapping[str, str] | None = None,
 ) -> Program:
-    """Return the program that `workload` describes as it runs in `root`.
+    """Return the program that `workload` describes, running in `root`.
 
-    Its paths, its user, which is root where it names none, and PATH are those of programs inside;
-    relative paths start at the root's top. `{output}` and a server's driver are outside, as with
-    `program_of`. The program inherits `inherited`, and PATH and its user's HOME where these are
-    not among it. Raises as `program_of` does.
+    Its paths, PATH and user (root by default) are as programs inside see them; relative paths start
+    at the root's top. `{output}` and a server's driver are outside, as with `program_of`. The
+    program inherits `inherited`, by default with PATH and its user's HOME. Raises as `program_of`
+    does.
     """
     top = PurePath("/")
     root = root.with_network_names()
@@ -121,7 +121,7 @@ def program_in(
 def _program(
     place: _CommandPlace, drivers: _CommandPlace, run_folder: Path, user: User | None
 ) -> Program:
-    """The program of a workload that runs at `place`, and a server's driver at `drivers`."""
+    """Return a workload's program, which runs at `place`, with its server's driver at `drivers`."""
     workload = place.workload
     remove_tree(run_folder)
     run_folder.mkdir(parents=True)
@@ -161,11 +161,10 @@ def _program(
 
 
 def moved(program: Program, root: Path, slim: Path) -> Program:
-    """Return `program` with all that it names of the folder `root` taken from its copy `slim`.
+    """Return `program` with paths in the folder `root` replaced by paths in its copy `slim`.
 
-    That is its working directory, words of its command, and parts between colons of its
-    environment variables: whatever is the path of a file or folder in `root`. A server's driver
-    stays where it is.
+    Replaced are its working directory, words of its command, and colon-separated parts of its
+    variables, if they are the path of a file or folder in `root`. A server's driver stays.
     """
     roots = (absolute(root), root.resolve())
 
@@ -191,10 +190,10 @@ def moved(program: Program, root: Path, slim: Path) -> Program:
 
 
 def command_line(workload: Workload) -> list[str]:
-    """Return the words of the command with the parameters, and `{output}` still to be replaced.
+    """Return the words of the command with the parameters, but with `{output}` unreplaced.
 
-    A parameter whose name stands in braces in a word is put there; others are appended as options,
-    `batch_size: 16` as `--batch-size 16`, true as the bare option, false and None not at all.
+    A parameter replaces its name in braces; others are appended as options, `batch_size: 16` as
+    `--batch-size 16`, true as the bare option, false and None not at all.
     """
     words, placed = _with_parameters(workload, workload.command), workload.placed_parameters
     for name, parameter in workload.parameters.items():
@@ -219,10 +218,10 @@ def _word(parameter: Any) -> str:
 
 def _signal(name: str) -> int:
     number = signal_number(name)
-    assert number is not None  # the configuration has no other
+    assert number is not None  # by the configuration's check
     return number
 
 
 def absolute(path: Path) -> Path:
-    """Return `path` made absolute but with links kept: a venv's `python` is a link."""
+    """Return `path` made absolute, links kept: a venv's `python` is a link."""
     return Path(os.path.abspath(path.expanduser()))

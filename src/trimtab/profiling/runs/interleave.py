@@ -1,4 +1,4 @@
-"""Runs that are to be compared, taken in turns so that a machine's drift falls on all alike."""
+"""Interleave runs that are compared, so that a machine's drift affects all of them equally."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,10 +21,10 @@ def measure_interleaved(
 ) -> list[MeasuredRun]:
     """Run every program `repeats` times and return the runs in the order they were made.
 
-    `programs` maps conditions to programs. The order turns round each time (A B, B A, A B), so
-    that neither drift nor a warmer cache favours one. Where it is not known how a program ends,
-    the first run, of the first of them, shows it for all. `on_run` is called after each run. A run
-    that fails ends the series and is the last one returned.
+    `programs` maps conditions to programs. The order alternates (A B, B A, A B), so neither drift
+    nor a warmer cache favours one. If a program's end is unknown, the very first run sets it for
+    all. `on_run` is called after each run. A failed run ends the series and is the last one
+    returned.
     """
     runs: list[MeasuredRun] = []
     conditions = list(programs)

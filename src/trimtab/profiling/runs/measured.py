@@ -1,4 +1,4 @@
-"""What one measured run gave, and the tables made of many."""
+"""The results of a measured run, and the tables of many runs."""
 
 import json
 import math
@@ -22,21 +22,21 @@ _LONGEST_COMMAND = 200  # characters
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """One run of a program, ended or killed, with everything it cost.
+    """One ended or killed run of a program, with all its costs.
 
     `epochs` has the columns of the epochs' table from `epoch` on. `samples` has one row a sample:
     `time_s` since the run's start, running totals, and the memory held at that time. `output` is
-    the copy of what is compared. `counters_missing` says which hardware counters were left out,
-    and why, or is empty. `left_behind` counts processes that outlived the first one and were
-    killed. `ended_by_us` are the numbers of those that were, and of a server's when it was stopped.
-    `good_exit_codes` is None where any end is a good one, and `server_problem` says
-    what went wrong with a server before it was stopped, or is None.
+    the copy of the compared output. `counters_missing` says which hardware counters were left out
+    and why, or is "". `left_behind` counts processes that outlived the first one and were killed.
+    `ended_by_us` are their numbers, and those of a server's processes when it was stopped.
+    `good_exit_codes` is None if any end is good. `server_problem` says what went wrong with a
+    server before it was stopped, or is None.
     """
 
     condition: str
     repeat: int
     hardware: str
-    exit_code: int  # negative: the number of the signal that ended it
+    exit_code: int  # negative: the signal that ended it
     good_exit_codes: frozenset[int] | None
     server_problem: str | None
     timed_out: bool
@@ -60,7 +60,7 @@ class MeasuredRun:
 
     @property
     def failure(self) -> str | None:
-        """Why the run did not end well, in one line that says where to look, or None."""
+        """Why the run did not end well, in one line with the log to read, or None."""
         if self.timed_out:
             what = f"took too long and was killed with all its processes after {self.wall_s:.1f} s"
             what += f" ({self.server_problem})" if self.server_problem else ""
@@ -75,26 +75,26 @@ class MeasuredRun:
 
 
 def failure_of(run: MeasuredRun, command: Sequence[str]) -> str | None:
-    """Return why a run did not end well, with the last lines that it wrote, or None."""
+    """Return why a run did not end well, with the last lines of its output, or None."""
     if run.failure is None:
         return None
     return "\n".join([f"{in_one_line(command)}: {run.failure}", *last_lines(run.stderr)])
 
 
 def in_one_line(command: Sequence[str]) -> str:
-    """Return a command as it is shown in front of what became of it: not the whole of a script."""
+    """Return a command shortened to one line, for messages."""
     line = " ".join(" ".join(command).split())
     return line if len(line) <= _LONGEST_COMMAND else f"{line[:_LONGEST_COMMAND]} ..."
 
 
 def last_lines(log: Path) -> list[str]:
-    """Return the last 20 lines of a run's log that are not blank."""
+    """Return the last 20 non-blank lines of a run's log."""
     lines = last_bytes_of(log, _LAST_BYTES).decode(errors="replace").splitlines()
     return [line for line in lines if line.strip()][-_LAST_LINES:]
 
 
 def runs_table(workload: str, runs: Iterable[MeasuredRun]) -> pd.DataFrame:
-    """Return the runs as a table with the columns of `tables.RUNS`, one row each."""
+    """Return the runs as a table with the columns of `tables.RUNS`, one row a run."""
     rows = [
         {
             **_names(workload, run),
@@ -116,7 +116,7 @@ def runs_table(workload: str, runs: Iterable[MeasuredRun]) -> pd.DataFrame:
 
 
 def epochs_table(workload: str, runs: Iterable[MeasuredRun]) -> pd.DataFrame:
-    """Return the epochs of the runs with the columns of `tables.EPOCHS`, one row each."""
+    """Return the epochs of the runs with the columns of `tables.EPOCHS`, one row an epoch."""
     tables = [run.epochs.assign(**_names(workload, run)) for run in runs]
     if not tables:
         return pd.DataFrame(columns=EPOCHS.names)
@@ -125,10 +125,10 @@ def epochs_table(workload: str, runs: Iterable[MeasuredRun]) -> pd.DataFrame:
 
 
 def with_scores(epochs: pd.DataFrame, captured: Sequence[Mapping[str, str]]) -> pd.DataFrame:
-    """Return the epochs with the column `scores`: what the mark of each epoch captured, as JSON.
+    """Return the epochs with the column `scores`: the captured scores of each epoch, as JSON.
 
-    It is null where the mark captured nothing; a score that is no finite number is null in it.
-    Raises UserError where what was captured is no number.
+    It is null without captured scores; a score that is no finite number is null in it. Raises
+    UserError if a captured score is no number.
     """
     scores = [_scores(texts) for texts in captured] or [None]
     return epochs.assign(scores=pd.array(scores, dtype="object"))

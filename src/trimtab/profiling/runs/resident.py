@@ -1,4 +1,4 @@
-"""How much of an environment's libraries a run holds in memory."""
+"""Measure how much of an environment's libraries a run holds in memory."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -13,11 +13,11 @@ _INTERVAL_S = 0.1
 
 
 def resident_library_bytes(program: Program, libraries: set[Path]) -> int:
-    """Run `program` and return the most of `libraries` that was resident in its processes.
+    """Run `program` and return the most bytes of `libraries` that were resident in its processes.
 
     Resident are the pages of a library's file that a process has mapped and touched (Rss in
-    /proc/PID/smaps); a page that several processes share counts in each. The run is read ten
-    times a second, and is not one to take times from.
+    /proc/PID/smaps); a shared page counts in each process. The run is sampled ten times a second;
+    its times are not representative.
     """
     wanted = {str(path.resolve()) for path in libraries}
     highest = 0
@@ -36,7 +36,7 @@ def _now(pid: int, wanted: set[str], program: Program) -> int:
             for mapping in process.memory_maps(grouped=True):
                 by_path[mapping.path] += mapping.rss
     except (psutil.Error, OSError):
-        return 0  # it ended while it was read
+        return 0  # it ended during the read
     return sum(rss for path, rss in by_path.items() if _place(path, program) in wanted)
 
 

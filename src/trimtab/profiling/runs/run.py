@@ -1,9 +1,8 @@
-"""One run of a program for real: how long it takes, what it uses, what it costs.
+"""Run a program once and measure its time, its use of resources and its energy.
 
-The program runs in a session of its own while its processes are looked at every 50 ms (memory)
-and every `sample_interval_s` and at the end of each epoch (everything). Looking takes about a
-twentieth of one core: the more processes there are, the rarer it happens, down to once every
-`sample_interval_s`.
+The program runs in its own session. Memory is sampled every 50 ms, everything every
+`sample_interval_s` and at the end of each epoch. Sampling takes about a twentieth of one core: with
+many processes memory is sampled less often, down to once every `sample_interval_s`.
 """
 
 import os
@@ -47,17 +46,17 @@ def measure_run(
     sample_interval_s: float = 1.0,
     log_dir: Path,
 ) -> MeasuredRun:
-    """Run `program` once and return what it cost; a run that fails or times out is returned too.
+    """Run `program` once and return its costs; a run that fails or times out is returned too.
 
-    `log_dir` receives `{condition}-{repeat}.stdout`, `.stderr`, those of a server's driver, and a
-    copy of the file that is compared. The run ends when its first process ends; others get 2 s to
-    follow before they are killed. One run at a time can be measured by a process.
+    `log_dir` receives `{condition}-{repeat}.stdout`, `.stderr`, the same of a server's driver, and
+    a copy of the compared file. The run ends with its first process; others are killed 2 s later. A
+    process can measure one run at a time.
 
     Start-up is the time from the start to the first line that matches `marks.first_iteration`.
     The first epoch begins at the start, each ends at its mark, the last one at the run's end.
 
-    Raises UserError when the command cannot be started, when a run that ended well has not written
-    its output or its marks, or when `log_dir` is not there any more.
+    Raises UserError if the command cannot be started, if a run that ended well has not written its
+    output or its marks, or if `log_dir` was removed.
     """
     log_dir.mkdir(parents=True, exist_ok=True)
     folder = _folder_at(log_dir)
@@ -70,7 +69,7 @@ def measure_run(
             try:
                 sampler.start(run.pid)
                 told = None
-                if (condition, repeat) == ("original", 0):  # others would say it again
+                if (condition, repeat) == ("original", 0):  # other runs would repeat the hint
                     is_driven = program.driver is not None
                     told = LongRun(program.command, is_driven=is_driven, logs=(stdout, stderr))
                 timed_out = _follow(run, sampler, program.timeout_s, sample_interval_s, told)
@@ -151,7 +150,7 @@ def _folder_at(path: Path) -> tuple[int, int] | None:
 def _follow(
     run: Launched, sampler: Sampler, timeout_s: float, interval_s: float, told: LongRun | None
 ) -> bool:
-    """Sample until the run's first process has ended; return whether it had to be killed."""
+    """Sample until the run's first process has ended; return whether it was killed."""
     next_sample_s, pause_s = interval_s, 0.0
     epochs = 0
     while run.ended_s is None:
@@ -175,8 +174,8 @@ def _follow(
         if told is not None:
             told.look(began_s, sampler.processes.members, run.waits_for)
         spent_s = run.elapsed_s() - began_s
-        # More often at first, so that the memory of a short run is seen too; a meter that is slow
-        # once, as while a GPU wakes up, does not make the run go unseen for long.
+        # More often at first, so that the memory of a short run is sampled. Meters may be slow
+        # once, for example while a GPU wakes up; the interval is limited.
         watch_s = min(_WATCH_INTERVAL_S, max(_FIRST_WATCH_S, began_s / 10))
         pause_s = max(watch_s, min(spent_s / _MOST_OF_A_CORE, interval_s))
     return False
@@ -193,12 +192,12 @@ def _await_stragglers(sampler: Sampler) -> int:
 
 
 def _no_later(mark_s: float | None, wall_s: float) -> float | None:
-    """A mark that was read after the run's end was written before it."""
+    """Return marks with times up to the run's end: later ones were only read later."""
     return None if mark_s is None else min(mark_s, wall_s)
 
 
 def _epochs(sampler: Sampler, ends_s: list[float], wall_s: float) -> pd.DataFrame:
-    """Return one row an epoch; what follows the last mark belongs to the last epoch."""
+    """Return one row an epoch; the time after the last mark belongs to the last epoch."""
     boundaries_s = [0.0, *(min(end_s, wall_s) for end_s in ends_s[:-1]), wall_s]
     rows = []
     for epoch, (counts, energy) in enumerate(sampler.over(boundaries_s)):
@@ -209,7 +208,7 @@ def _epochs(sampler: Sampler, ends_s: list[float], wall_s: float) -> pd.DataFram
 
 
 def _check_marks(program: Program, run: MeasuredRun, found: MarkLog) -> None:
-    """Raise UserError for marks that are missing: it says how the run ended, as that may be why."""
+    """Raise UserError for missing marks, with the run's end as a possible reason."""
     source = program.marks.file or "standard output"
     for key, is_there in (
         ("first_iteration", found.first_iteration_s is not None),
@@ -222,16 +221,16 @@ def _check_marks(program: Program, run: MeasuredRun, found: MarkLog) -> None:
 
 
 def _end_of(run: MeasuredRun) -> str:
-    """How a run ended that has not written what it should, and where to look."""
+    """Return the end of a run that has not written its output, and the log to read."""
     how = f"the {run.condition} run {run.repeat} {ended(run.exit_code)}"
     return f"{how}; see {run.stdout} and {run.stderr}"
 
 
 def _state_of(path: Path | None) -> tuple[int, ...] | None:
-    """Return what changes when a file is written anew, or None without a file."""
+    """Return a file's inode, size and time to detect a new version, or None without a file."""
     if path is None or not path.exists():
         return None
-    time.sleep(_CLOCK_STEP_S)  # else a write in the same step of the file system's clock is hidden
+    time.sleep(_CLOCK_STEP_S)  # or a write in the same step of the file system's clock is missed
     state = path.stat()
     return state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_size
 

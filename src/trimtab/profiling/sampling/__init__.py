@@ -1,1 +1,1 @@
-"""What meters read during a run, on one time axis."""
+"""Sample meters during a run, on one time axis."""

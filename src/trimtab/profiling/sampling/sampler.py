@@ -1,4 +1,4 @@
-"""Everything that is read of a run while it goes on, put on one time axis."""
+"""Sample all meters of a run, on one time axis."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ _WHOLE = [name for name in OS_COUNTERS if name != "cpu_s"]
 class Sampler:
     """The meters of one run; made before it starts. All times are seconds since its start.
 
-    `watch` is cheap and looks at memory only; `sample` reads every meter; `finish` takes the
-    exact sums that the kernel gives at the end.
+    `watch` is cheap and only samples memory; `sample` reads every meter; `finish` takes the
+    kernel's exact sums at the end.
     """
 
     def __init__(self, hardware: HardwareModel, gpus: Gpus, counters: HardwareCounters) -> None:
@@ -36,14 +36,14 @@ class Sampler:
         self._watched_s = 0.0
 
     def start(self, leader: int) -> None:
-        """Take the run's first process, which has just started."""
+        """Attach to the run's newly started first process."""
         self._leader = self.processes.leader = leader
         self._os = OsCounters(leader)
         self.memory = ResidentMemory()
         self._add(0.0, dict.fromkeys(OS_COUNTERS, 0), 0, None)
 
     def watch(self, time_s: float) -> None:
-        """Look at the run's memory and remember its processes' last values."""
+        """Sample the run's memory and remember its processes' last values."""
         processes = self.processes.living()
         self._look_at_memory(processes, time_s)
         self._os.watch(processes)
@@ -56,12 +56,12 @@ class Sampler:
         self._add(time_s, self._os.read(processes), resident, gpu_memory)
 
     def end(self) -> None:
-        """Read the energy meters, because the run's first process has ended."""
+        """Read the energy meters, as the run's first process has ended."""
         self.energy.stop()
         self.gpu_use.end()
 
     def finish(self, time_s: float) -> int:
-        """Wait for the run's processes, all ended, and take their sums; return the wait status."""
+        """Reap the run's processes, all ended, and take their sums; return the wait status."""
         self._os.watch(self.processes.living())
         status = self._os.wait_for(self._leader)
         self.memory.close(self._os.peak_process_bytes)
@@ -75,7 +75,7 @@ class Sampler:
     def over(self, boundaries_s: Sequence[float]) -> list[tuple[dict[str, float], Energy]]:
         """Return the counters and the energy of each window between neighbouring boundaries.
 
-        The counters are those of the epochs' table; NaN where the machine does not count them.
+        The counters are those of the epochs' table; NaN if the machine does not count them.
         """
         windows = []
         for (start, end), total in zip(
@@ -107,5 +107,5 @@ class Sampler:
 
 
 def _share(total: Mapping[str, float]) -> float:
-    """Return time running / time enabled, NaN where nothing was counted."""
+    """Return time running / time enabled; NaN if nothing was counted."""
     return total["running_ns"] / total["enabled_ns"] if total["enabled_ns"] > 0 else float("nan")

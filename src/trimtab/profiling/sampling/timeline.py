@@ -7,10 +7,10 @@ import pandas as pd
 
 
 class Timeline:
-    """Running totals at the times they were read.
+    """Running totals at the times of their readings.
 
-    A total between two readings is taken to grow evenly. Windows that cover the run without gap
-    or overlap therefore have sums that add up to the run's totals.
+    A total is assumed to grow evenly between two readings. So the sums of windows that cover the
+    run without gap or overlap add up to the run's totals.
     """
 
     def __init__(self) -> None:
@@ -21,9 +21,9 @@ class Timeline:
     def add(
         self, time_s: float, totals: dict[str, float], levels: dict[str, int | None] | None = None
     ) -> None:
-        """Add a reading with the keys of the others; readings not before it are dropped.
+        """Add a reading with the same keys; previous readings at its time or later are dropped.
 
-        `levels` are values of that moment, which are shown but not summed.
+        `levels` are momentary values, shown but not summed.
         """
         while self._times and self._times[-1] >= time_s:
             for column in (self._times, self._totals, self._levels):
@@ -33,7 +33,7 @@ class Timeline:
         self._levels.append(levels or {})
 
     def frame(self) -> pd.DataFrame:
-        """Return one row a reading: `time_s`, and a column a total and a level."""
+        """Return one row a reading: `time_s`, a column per total and per level."""
         frame = pd.concat(
             [pd.DataFrame(self._totals), pd.DataFrame(self._levels, dtype="Int64")], axis="columns"
         )
@@ -43,10 +43,10 @@ class Timeline:
     def over(
         self, boundaries_s: Sequence[float], whole: Sequence[str] = ()
     ) -> list[dict[str, float]]:
-        """Return what each total grew by in each window between neighbouring boundaries.
+        """Return the growth of each total in each window between neighbouring boundaries.
 
-        The totals named in `whole` are rounded to whole numbers at the boundaries, so that their
-        differences are whole too and still add up.
+        Totals named in `whole` are rounded at the boundaries, so that their differences are whole
+        and still add up.
         """
         windows: list[dict[str, float]] = [{} for _ in boundaries_s[1:]]
         for key in self._totals[0]:

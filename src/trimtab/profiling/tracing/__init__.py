@@ -1,1 +1,1 @@
-"""What of its files, functions and kernels a run used."""
+"""Trace the files, functions and kernels that a run uses."""

@@ -1,7 +1,7 @@
-"""Whether the function tracer can work in a root, and what is known where it cannot.
+"""Check that the function tracer works in a root; list the loaded libraries if it does not.
 
-It takes part in how programs are loaded: the C library has to be glibc, no older than the one that
-`libtrimtab-guard.so` was linked with. Here that is the machine's; a root has its own.
+It takes part in the loading of programs: the C library has to be glibc, no older than the version
+that `libtrimtab-guard.so` was linked with. Here that is the machine's; a root has its own.
 """
 
 import subprocess
@@ -25,12 +25,11 @@ _PATIENCE_S = 60
 def why_functions_stay_unknown(
     files: FileTrace, root: RootFileSystem, environment: Mapping[str, str]
 ) -> str:
-    """Return why the functions that a run used in `root` cannot be traced, or nothing.
+    """Return why the functions that a run used in `root` cannot be traced, or "".
 
     `files` is a trace of the run's files, `environment` its variables. Static programs use no
-    functions of libraries, and those that programs of Go use are not traced, but they may start
-    others. Raises UserError where the root cannot be
-    entered.
+    library's functions, and programs of Go are not traced; but they may start others. Raises
+    UserError if the root cannot be entered.
     """
     by_linker: dict[str, PurePath] = {}
     for path in sorted({process.executable for process in files.processes if process.executable}):
@@ -38,7 +37,7 @@ def why_functions_stay_unknown(
             elf = read_elf(root.outside(PurePath(path)))
             of_go = is_of_go(root.outside(PurePath(path)))
         except (ElfError, OSError):
-            continue  # a program that the run made and deleted, or one that no library of ours fits
+            continue  # the run deleted it, or it is a program that our libraries do not support
         if elf.interpreter is not None and not of_go:
             by_linker.setdefault(elf.interpreter, PurePath(path))
     if not by_linker:
@@ -52,7 +51,7 @@ def why_functions_stay_unknown(
 def _why_not_loaded(
     root: RootFileSystem, linker: str, program: PurePath, environment: Mapping[str, str]
 ) -> str:
-    """Return why the C library that `linker` belongs to loads no tracer into `program`."""
+    """Return why the C library of `linker` loads no tracer into `program`."""
     if PurePath(linker).name != _LINKER:
         return f"the C library of {program} is not glibc: {linker} loads it"
     guard = native_path("libtrimtab-guard.so")
@@ -67,14 +66,14 @@ def _why_not_loaded(
     except subprocess.TimeoutExpired:
         return f"{linker} does not say whether it can load {program}"
     said = listed.stderr.decode(errors="replace").strip()
-    if listed.returncode == 0 and guard.name not in said:  # it lists what it could not load, too
+    if listed.returncode == 0 and guard.name not in said:  # it also lists failed loads
         return ""
     last = said.removeprefix(f"{program}: ").splitlines()[-1:] or ["it does not say why"]
     return f"the C library of {program} does not load {guard.name}: {last[0]}"
 
 
 def untraced_functions(files: FileTrace, root: RootFileSystem, why: str) -> FunctionTrace:
-    """Return the libraries that a file trace says were loaded in `root`, with no function known."""
+    """Return the libraries that a file trace has as loaded in `root`, without known functions."""
     loaded = {
         root.outside(PurePath(file.real_path))
         for file in files.files
@@ -85,7 +84,7 @@ def untraced_functions(files: FileTrace, root: RootFileSystem, why: str) -> Func
         try:
             elf = read_elf(path)
         except (ElfError, OSError):
-            continue  # no library, or one that the run made and deleted
+            continue  # not a library, or the run deleted it
         nothing = np.empty(0, np.uint32)
         libraries.append(TracedLibrary(str(path), elf.build_id, elf.size_bytes, why, 0, nothing))
     processes = [

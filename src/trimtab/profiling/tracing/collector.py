@@ -1,7 +1,7 @@
-"""Python's cyclic garbage collector, made to run whenever it can.
+"""Run Python's cyclic garbage collector as often as possible.
 
-It traverses the containers that live when it runs, so that which types' functions are seen hangs
-on its moments. An eager one visits nearly every type that a program creates.
+It traverses the containers that exist at that moment, so its moments decide which types' functions
+are seen. An eager collector visits nearly every type that a program creates.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from pathlib import Path
 from trimtab.files import naming
 from trimtab.untrusted import new_folder
 
-# Python's `site` imports the first module of this name; the environment's own follows.
+# Python's `site` imports the first module of this name; the hook then runs the environment's.
 _HOOK = """\
 import gc, os, sys
 gc.set_threshold(1)
@@ -21,10 +21,11 @@ import sitecustomize
 
 
 def eager_collection(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return `environment` with an eager collector in every Python program that is started.
+    """Return `environment` with an eager collector in every Python program.
 
     A hook for Python's start is written to `folder`, which is emptied. Programs that set a
-    threshold themselves keep theirs; those that ignore PYTHONPATH (`-I`, `-E`, `-S`) are left out.
+    threshold themselves keep it; programs that ignore PYTHONPATH (`-I`, `-E`, `-S`) are not
+    affected.
     """
     new_folder(folder)
     with naming(folder / "sitecustomize.py"):

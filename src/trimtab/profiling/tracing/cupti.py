@@ -1,4 +1,4 @@
-"""Where CUPTI is, the library of the CUDA toolkit by which the driver tells what it does."""
+"""Find CUPTI, the library of the CUDA toolkit by which the driver reports its work."""
 
 import ctypes
 import re
@@ -13,13 +13,13 @@ _TOOLKIT_FOLDERS = ["lib64", "extras/CUPTI/lib64", "targets/x86_64-linux/lib"]
 
 
 class NoGpuError(Exception):
-    """This machine has no NVIDIA GPU; the text says what is missing."""
+    """This machine has no NVIDIA GPU; the message names the missing part."""
 
 
 def cuda_major() -> int:
-    """Return the newest major version of CUDA that this machine's driver can run, e.g. 13.
+    """Return the newest major version of CUDA that this machine's driver supports, e.g. 13.
 
-    Raises NoGpuError where there is no driver or no device.
+    Raises NoGpuError without a driver or device.
     """
     try:
         driver = ctypes.CDLL("libcuda.so.1")
@@ -36,9 +36,9 @@ def cuda_major() -> int:
 def find_cupti(python: Path, newest_major: int, toolkits: Path = Path("/usr/local")) -> Path | None:
     """Return the CUPTI library for the programs of the interpreter `python`, or None.
 
-    The newest whose major version is not above `newest_major`; among equals the one in the
-    interpreter's own packages, as two copies in one process get into each other's way, and then
-    those of the toolkits `toolkits`/cuda*.
+    It is the newest with a major version up to `newest_major`. Among equals the interpreter's own
+    packages have priority, as two copies in one process conflict; then the toolkits
+    `toolkits`/cuda*.
     """
     packages = sorted(python.parent.parent.glob("lib*/python3*/*-packages"))
     folders = [

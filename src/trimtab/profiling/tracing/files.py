@@ -1,4 +1,4 @@
-"""Which files a run used: how it is started under the file tracer, and the record read back."""
+"""Start a run under the file tracer, and read its record."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -17,30 +17,30 @@ USES = frozenset(
         "execute",
         "map",
         "map_execute",
-        "stat",  # looked at, or opened as a directory, or refused
+        "stat",  # looked up, or opened as a directory, or refused
         "readlink",
         "list",
-        "missing",  # looked up while absent
+        "missing",  # looked up but missing
         "link",  # a symbolic link that led to another path
     }
 )
 
-# A program that reads each of ImageNet's 1,281,167 images leaves one line for each.
+# A program that reads the 1,281,167 images of ImageNet leaves a line for each.
 _MOST_LINES = 3_000_000
 _MOST_BYTES = 1 << 30
 _LONGEST_REASON, _MOST_REASONS = 10_000, 100
 _WITNESS = "fanotify"
-_MOST_OWN_CALLS = 1000  # of a program that makes programs and runs them
+_MOST_OWN_CALLS = 1000  # of a program that writes programs and runs them
 _LARGEST_PID = 1 << 22  # PID_MAX_LIMIT of 64-bit Linux
 
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """A path as it was looked up, and the ways in which the processes of a run used it.
+    """A path as it was looked up, and how the processes of a run used it.
 
     `path` is absolute, without `.` and `..`, its symbolic links unresolved. `real_path` has them
-    resolved, the last one too unless only the link itself was used; it is None where no look-up
-    succeeded. Every real path is an entry of its own with the same uses.
+    resolved, the last one too unless only the link itself was used; it is None if no look-up
+    succeeded. Every real path is also an entry with the same uses.
     """
 
     path: str
@@ -50,11 +50,11 @@ class FileUse:
 
 @dataclass(frozen=True)
 class TracedProcess:
-    """A program as one process ran it; a process that calls exec is several.
+    """A program that one process ran; a process that calls exec is several programs.
 
-    `end` says how it ended: `exit` with its exit code in `status`, `killed` by the signal in
-    `status`, `exec` when the process went on with another program (`status` is None), `unknown`
-    when the record ends before. `executable` is the real path, empty if it could not be read.
+    `end` is `exit` with the exit code in `status`, or `killed` with the signal. It is `exec` if
+    another program followed, and `unknown` if the record ends before; then `status` is None.
+    `executable` is the real path, "" if it could not be read.
     """
 
     pid: int
@@ -68,13 +68,12 @@ class TracedProcess:
 class FileTrace:
     """The files and processes of a run, sorted by path and in order of start.
 
-    `complete` is false when something may be missing from `files`; `incomplete_because` says what,
-    one reason an element, and `told` which of it the tracer noticed while it ran. `exit_status` is
-    the command's as a shell gives it (128 + signal), None when the record has no end.
-    `witnessed` is how many files fanotify saw being opened, None where it may not be used, and
-    `witnessed_only` are the paths of those that no call was seen to open. `own_calls` are the files
-    of which code made system calls on files itself, not by way of glibc, the first 1,000 by name;
-    of code in memory that is of no file it is the program, `/` where that is gone.
+    `complete` is false if `files` may lack something; `incomplete_because` has the reasons, and
+    `told` the reasons that the tracer noticed. `exit_status` is the command's as a shell returns it
+    (128 + signal), None if the record has no end. `witnessed` is the number of opened files that
+    fanotify reported, None if it may not be used. `witnessed_only` are the paths of files without a
+    traced open. `own_calls` are the files whose code made system calls on files without glibc, the
+    first 1,000 by name. For code in anonymous memory it is the program, or `/` if that is gone.
     """
 
     files: tuple[FileUse, ...]
@@ -89,25 +88,25 @@ class FileTrace:
 
 
 def tracing_command(command: Sequence[str], record: Path) -> tuple[str, ...]:
-    """Return `command` run by the file tracer, which writes the log `record`; an old one goes.
+    """Return `command` run by the file tracer, which replaces the log `record`.
 
-    It ends as the command does, by the same signal too, with 125 when it cannot trace, and with
-    126 or 127 when the command cannot be started (native/file_tracer/record.h).
+    It ends as the command does, even by the same signal. It returns 125 if it cannot trace, and 126
+    or 127 if the command cannot be started (native/file_tracer/record.h).
     """
     remove_existing(record)
     return (str(native_path("trimtab-file-tracer")), str(record.resolve()), "--", *command)
 
 
 class _RecordError(ValueError):
-    """A line is none that the file tracer writes; the message says what is wrong with it."""
+    """A line is not from the file tracer; the message says what is wrong with it."""
 
 
 def _lines(record: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the record's lines with their numbers; a last one that was cut off is left out."""
+    """Yield the record's lines with their numbers, without an incomplete last line."""
     lines = lines_of_untrusted(record, _MOST_BYTES, _MOST_LINES)
     for number, line in enumerate(lines, start=1):
         try:
-            # Paths are bytes; those that are not UTF-8 become what os.fsdecode makes of them.
+            # Paths are bytes; invalid UTF-8 is decoded as by os.fsdecode.
             document = json.loads(line.decode("utf-8", "surrogateescape"))
         except (ValueError, RecursionError):
             document = None
@@ -119,9 +118,9 @@ def _lines(record: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def read_file_trace(record: Path) -> FileTrace:
     """Return the trace that the file tracer wrote to `record`.
 
-    The format is described in `native/file_tracer/record.h`. A record without its last line, as
-    of a tracer that was killed, gives a trace that is not complete; so does one of more than
-    3,000,000 lines or a GiB. Raises UserError when the file is missing or is no such record.
+    `native/file_tracer/record.h` describes the format. A record without its last line, as after the
+    tracer was killed, gives an incomplete trace; so does one of more than 3,000,000 lines or a GiB.
+    Raises UserError if the file is missing or no such record.
     """
     trace = _Reading()
     try:
@@ -140,7 +139,7 @@ def read_file_trace(record: Path) -> FileTrace:
 
 
 class _Reading:
-    """The trace as far as its record has been read."""
+    """The trace so far, while its record is read."""
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
@@ -152,10 +151,10 @@ class _Reading:
         self._witnessed: int | None = None
         self._witnessed_only: list[str] = []
         self._own_calls: set[str] = set()
-        self._every_use: dict[frozenset[str], frozenset[str]] = {}  # each kept once
+        self._every_use: dict[frozenset[str], frozenset[str]] = {}  # each stored once
 
     def add(self, line: dict[str, Any]) -> None:
-        """Add a line. Raises _RecordError where the tracer writes none like it."""
+        """Add a line. Raises _RecordError for a line that the tracer never writes."""
         if "path" in line:
             self._add_use(line)
         elif "own_calls" in line:
@@ -185,7 +184,7 @@ class _Reading:
             raise _RecordError("unknown words")
 
     def result(self) -> FileTrace:
-        """Return the trace; what is missing at the record's end makes it incomplete."""
+        """Return the trace; a missing end of the record makes it incomplete."""
         told = tuple(self.reasons[:_MOST_REASONS])
         reasons = list(told)
         if self._exit_status is None:

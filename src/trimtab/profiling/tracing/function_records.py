@@ -1,7 +1,7 @@
-"""The files that the function tracer leaves: one a process, one a loaded object.
+"""Read the files of the function tracer: one a process, one a loaded object.
 
-Layout: `native/records/functions.h`. A file is a shared mapping of the traced process, so it
-is whole up to the process' last instruction however that process ended.
+Layout: `native/records/functions.h`. A file is a shared mapping of the traced process, so it is
+complete up to the process's last instruction, however the process ended.
 """
 
 import os
@@ -22,7 +22,7 @@ from trimtab.untrusted import (
 
 _PATH_BYTES = 3072
 # All records of a run together. A hundred processes that each load PyTorch for CUDA leave 40,000
-# files of 770 MB, in which 8,000,000 functions are marked.
+# files of 770 MB, with 8,000,000 marked functions.
 _MOST_RECORDS = 100_000
 _MOST_BYTES = 1 << 30
 _MOST_MARKED = 24_000_000
@@ -84,7 +84,7 @@ class ProcessRecord:
 
 @dataclass(frozen=True)
 class ObjectRecord:
-    """A loaded object: how many functions it has, and the ELF addresses of those `used`."""
+    """A loaded object: its number of functions, and the ELF addresses of the `used` ones."""
 
     path: str
     size_bytes: int
@@ -96,7 +96,7 @@ class ObjectRecord:
 
 @dataclass(frozen=True)
 class TracedRecords:
-    """All that one traced run left; `expected` are programs that processes meant to become."""
+    """All records of one traced run; `expected` are programs that processes intended to execute."""
 
     processes: list[ProcessRecord]
     objects: list[ObjectRecord]
@@ -104,7 +104,7 @@ class TracedRecords:
 
 
 def _path(raw: bytes, record: Path) -> str:
-    """The path in a record, as the kernel named it; empty where it did not."""
+    """Return the path in a record, as given by the kernel; "" without one."""
     text = os.fsdecode(raw)
     if text and not is_plain_path(text):
         raise TrimtabError(f"{record}: not a record of the function tracer: no path of a file")
@@ -119,7 +119,7 @@ def _word(words: dict[int, str], number: int, record: Path) -> str:
 
 @dataclass
 class _ReadBudget:
-    """What may still be read and kept of one run's records."""
+    """The remaining limits for reading and keeping one run's records."""
 
     size_bytes: int
     marked: int
@@ -142,7 +142,7 @@ class _ReadBudget:
 
 
 def _head(data: bytes, layout: np.dtype[np.void], magic: bytes, path: Path) -> np.void | None:
-    """The record's head, or None for a record whose process died while making it."""
+    """Return the record's head, or None if the process died while it made the record."""
     if not data:
         return None
     if len(data) < layout.itemsize:
@@ -183,7 +183,7 @@ def _read_object(path: Path, left: _ReadBudget) -> ObjectRecord | None:
     starts = np.frombuffer(data, "<u4", count, _OBJECT.itemsize)
     mask = np.frombuffer(data, "u1", count, _OBJECT.itemsize + 4 * count) != 0
     return ObjectRecord(
-        path=_path(head["path"] or b"\0", path),  # an object has one
+        path=_path(head["path"] or b"\0", path),  # an object has a path
         size_bytes=int(head["size_bytes"]),
         inode=int(head["inode"]),
         not_watched_because=_word(_NOT_WATCHED, int(head["status"]), path),
@@ -193,7 +193,7 @@ def _read_object(path: Path, left: _ReadBudget) -> ObjectRecord | None:
 
 
 def _read_expected(path: Path, left: _ReadBudget) -> tuple[int, str]:
-    """The number of a process, and the program it was about to become as it named that."""
+    """Return a process number and the program that it intended to execute, as it named it."""
     pid, program = path.name.split("-")[1], os.fsdecode(left.read(path, MOST_PATH_BYTES))
     if not (pid.isascii() and pid.isdecimal() and len(pid) <= 7) or "\0" in program:
         raise TrimtabError(f"{path}: not a record of the function tracer: no process or program")
@@ -201,10 +201,10 @@ def _read_expected(path: Path, left: _ReadBudget) -> tuple[int, str]:
 
 
 def read_records(directory: Path) -> TracedRecords:
-    """Return what a traced run left in `directory`.
+    """Return the records of a traced run in `directory`.
 
-    Raises TrimtabError for a file that is no record, and for records that are more than 100,000, a
-    GiB or 24,000,000 used functions together.
+    Raises TrimtabError for a file that is no record, and for more than 100,000 records, a GiB or
+    24,000,000 used functions together.
     """
     left = _ReadBudget(_MOST_BYTES, _MOST_MARKED)
     by_kind: dict[str, list[Path]] = {"process": [], "object": [], "exec": []}

@@ -1,10 +1,10 @@
-"""Which functions of which libraries a run used.
+"""Trace which functions of which libraries a run uses.
 
-The tracer is two small libraries. `libtrimtab-functions.so` is an audit library (rtld-audit(7)):
-before an object's relocation and constructors it overwrites every function that .eh_frame_hdr
-lists with traps; the handler marks a function, puts its bytes back and goes on, so that each
-function costs once and the program then runs at its own speed. `libtrimtab-guard.so` is preloaded
-and keeps the program from masking or taking over SIGTRAP, and from losing the tracer at an exec.
+The tracer is two small libraries. `libtrimtab-functions.so` is an audit library (rtld-audit(7)).
+Before an object's relocation and constructors it overwrites every function that .eh_frame_hdr lists
+with traps. The handler marks a function, restores its bytes and continues, so each function costs
+once and the program then runs at full speed. `libtrimtab-guard.so` is preloaded. It prevents the
+program from masking or handling SIGTRAP, and from losing the tracer at an exec.
 """
 
 import os
@@ -31,14 +31,14 @@ from trimtab.profiling.tracing.function_records import (
 from trimtab.untrusted import new_folder
 
 _LEFT_ALONE = "left-alone"  # TRIMTAB_LEFT_ALONE of native/records/functions.h
-# With an audit library glibc (since 2.32) lays out thread-local storage before it knows which
-# libraries a program has; those that need a fixed place, as jemalloc with 2.6 KB, get it of this.
+# With an audit library glibc (since 2.32) lays out thread-local storage before it knows a program's
+# libraries. Libraries that need static storage, such as jemalloc with 2.6 KB, use this reserve.
 _STATIC_TLS = "glibc.rtld.optional_static_tls=4096"
 
 
 @dataclass(frozen=True)
 class TracedLibrary:
-    """An object that the run loaded, with the ELF addresses of the functions it used."""
+    """A loaded object of the run, with the ELF addresses of the used functions."""
 
     path: str
     build_id: str | None
@@ -49,16 +49,16 @@ class TracedLibrary:
 
     @property
     def traced(self) -> bool:
-        """Whether its functions were watched."""
+        """Whether its functions were traced."""
         return not self.not_traced_because
 
 
 @dataclass(frozen=True)
 class FunctionTrace:
-    """What traced runs used, and why the record is not whole where it is not.
+    """The use of traced runs, and why the record is incomplete, if it is.
 
-    `killed_in_each` are the executables of which each run had a process that was killed.
-    `used_in_each` are the functions of each run, by library and ELF address.
+    `killed_in_each` are the executables that had a killed process in each run. `used_in_each` are
+    the functions of each run, by library and ELF address.
     """
 
     processes: list[ProcessRecord]
@@ -74,8 +74,8 @@ def tracing_environment(
 ) -> dict[str, str]:
     """Return `environment` with the function tracer switched on, recording into `record`.
 
-    `record` is emptied: the files of an earlier run would count for this one. Objects whose real
-    paths, as programs see them, are among `left_alone` are not watched: nothing in them changes.
+    `record` is emptied, as files of an earlier run would count for this one. Objects whose real
+    paths, as programs see them, are in `left_alone` are not traced and do not change.
     """
     new_folder(record)
     if paths := sorted(left_alone):
@@ -90,11 +90,11 @@ def tracing_environment(
 
 
 def read_function_trace(*folders: Path, root: RootFileSystem | None = None) -> FunctionTrace:
-    """Return what the runs that recorded into `folders` used, all together.
+    """Return the united use of the runs that recorded into `folders`.
 
-    Records of the same file from several processes and runs are united. Of programs in a `root`
-    libraries have their paths outside, and processes those inside. Raises TrimtabError for a file
-    that is no record.
+    Records of the same file from several processes and runs are united. For programs in a `root`,
+    libraries have their paths outside, and processes their paths inside. Raises TrimtabError for a
+    file that is no record.
     """
     each_run = [read_records(folder) for folder in folders]
     if root is not None:
@@ -129,7 +129,7 @@ def read_function_trace(*folders: Path, root: RootFileSystem | None = None) -> F
 
 
 def _outside(records: TracedRecords, root: RootFileSystem) -> TracedRecords:
-    """The records with the paths that loaded files have outside, whichever links led to them."""
+    """Return the records with the outside paths of loaded files, links resolved."""
     objects = [
         replace(each, path=str(root.find(path) or root.outside(path)))
         for each in records.objects
@@ -143,11 +143,11 @@ def _killed(records: TracedRecords) -> list[ProcessRecord]:
 
 
 def _file_now(path: str, recorded: set[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Return the inode and size of the file that is there now; where there is none, `recorded`."""
+    """Return the inode and size of the file at `path` now; `recorded` if there is none."""
     try:
         status = Path(path).stat()
     except OSError:
-        return recorded  # a library that the run made and deleted
+        return recorded  # the run deleted this library
     return {(status.st_ino, status.st_size)}
 
 
@@ -155,13 +155,13 @@ def _unite(path: str, objects: list[ObjectRecord]) -> TracedLibrary:
     reasons = [each.not_watched_because for each in objects if each.not_watched_because]
     files = {(each.inode, each.size_bytes) for each in objects if each.inode}
     if len(files) > 1 or not files.issuperset(_file_now(path, files)):
-        # As what a compiler made anew in each run: what is recorded may be of another file.
+        # For example, a compiler made it in each run: the record may be of another file.
         reasons.append("was replaced by another file during the runs")
     used = np.unique(np.concatenate([each.used for each in objects]))
     try:
         build_id = read_elf(Path(path)).build_id
     except (ElfError, OSError):
-        build_id = None  # a library that the run made and deleted
+        build_id = None  # the run deleted this library
     return TracedLibrary(
         path=path,
         build_id=build_id,
@@ -190,10 +190,10 @@ def _problems(records: TracedRecords) -> list[str]:
 
 
 def _missing_programs(records: TracedRecords, root: RootFileSystem | None) -> list[str]:
-    """Return the programs that processes of a run became, and that left no record.
+    """Return the programs that processes of a run executed and that left no record.
 
-    A process that was begun by none that is traced, as the first of the run, is no successor: each
-    of its programs that another one replaced needs one more record.
+    If no traced process started a process, as with the run's first one, its first program was not
+    announced: one more record is needed for each of its programs that another one replaced.
     """
     begun: Counter[int] = Counter()
     needed = Counter(pid for pid, _ in records.expected)
@@ -220,10 +220,10 @@ def _missing_programs(records: TracedRecords, root: RootFileSystem | None) -> li
 
 
 def is_of_go(program: Path) -> bool:
-    """Return whether a program is of Go, whose functions and those that it uses are not traced.
+    """Return whether a program is of Go; its functions and its libraries' are not traced.
 
-    It ends by a system call of its own, and its handlers take SIGTRAP. Raises OSError where it
-    cannot be read.
+    It ends by its own system call, and its handlers take SIGTRAP. Raises OSError if it cannot be
+    read.
     """
     with program.open("rb") as file:
         loading = read_loading(file)
@@ -231,7 +231,7 @@ def is_of_go(program: Path) -> bool:
 
 
 def _is_left_alone(program: str, root: RootFileSystem | None) -> bool:
-    """Whether `program` is a static executable, which can use no library's functions, or of Go."""
+    """Whether `program` is of Go, or a static executable, which uses no library's functions."""
     path: Path | str | None = shutil.which(program)
     if root is not None:
         path = root.which(program, ENGINES_PATH, PurePath("/"))

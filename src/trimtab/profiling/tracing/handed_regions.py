@@ -1,7 +1,7 @@
-"""GPU code that a library handed to the driver as a whole fat binary region of its file.
+"""GPU code that a library passed to the driver as a whole fat binary region of its file.
 
-cuFFT holds a region for each kernel and architecture, most of them PTX, and loads them so. What the
-driver makes of PTX has another digest than anything in the file.
+cuFFT holds a region for each kernel and architecture, most of them PTX, and loads whole regions.
+The driver's output from PTX has a digest that no file holds.
 """
 
 import hashlib
@@ -21,26 +21,26 @@ from trimtab.errors import TrimtabError
 from trimtab.profiling.tracing.kernel_records import LoadedModule
 from trimtab.untrusted import open_untrusted
 
-_MOST_LIBRARY_BYTES = 1 << 36  # it is mapped, never read whole
+_MOST_LIBRARY_BYTES = 1 << 36  # mapped, never read as a whole
 
 
 @dataclass(frozen=True)
 class HandedRegion:
-    """What a region holds for the GPUs of a run: cubins with their kernels, and kernels of PTX."""
+    """The content of a region for the GPUs of a run: cubins with their kernels, and PTX kernels."""
 
     cubins: list[LoadedModule]
     ptx_kernels: frozenset[str]
 
     @property
     def kernels(self) -> frozenset[str]:
-        """The kernels of all."""
+        """All kernels of the region."""
         return self.ptx_kernels.union(*(cubin.symbols for cubin in self.cubins))
 
 
 class HandedRegions:
-    """The regions of one file, which runs handed over; each is read once.
+    """The regions of one file that runs passed to the driver; each is read once.
 
-    `path` is the file that a traced program named, and may be anything.
+    `path` is the file that a traced program named, and is untrusted.
     """
 
     def __init__(self, path: Path) -> None:
@@ -49,10 +49,10 @@ class HandedRegions:
         self._limits: tuple[WorkLimit, Expansion] | None = None
 
     def at(self, offset: int, gpus: Collection[int]) -> HandedRegion:
-        """Return what the region at `offset` holds for `gpus`, compute capabilities.
+        """Return the content of the region at `offset` for `gpus`, compute capabilities.
 
-        Raises TrimtabError where the file is not there, holds no such region, or was made to be
-        decompressed to more than its size warrants.
+        Raises TrimtabError if the file is missing, has no such region, or decompresses to more than
+        its size warrants.
         """
         key = offset, frozenset(gpus)
         if key not in self._read:

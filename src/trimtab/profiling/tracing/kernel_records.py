@@ -1,7 +1,7 @@
-"""The files in which processes leave what GPU code they used: one a process, one line an event.
+"""Read the processes' records of used GPU code: one file a process, one line an event.
 
-Format: `native/records/kernels.h`. Every event is one write to the end of the file, so that a
-process that is killed leaves all but perhaps the end of its last line.
+Format: `native/records/kernels.h`. Every event is one write to the end of the file, so a killed
+process loses at most the end of its last line.
 """
 
 from dataclasses import dataclass, field
@@ -17,18 +17,18 @@ from trimtab.untrusted import (
     names_in_untrusted,
 )
 
-# All records of a run together. The largest runs known have a few hundred processes, and modules
+# All records of a run together. The largest known runs have a few hundred processes, and modules
 # with a few thousand symbols.
 _MOST_RECORDS = 100_000
 _MOST_BYTES = 1 << 27
 _MOST_WORDS = 4_000_000
 _HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
-_LARGEST = 1 << 47  # of numbers: sizes and offsets within files
+_LARGEST = 1 << 47  # limit of numbers: sizes and offsets in files
 
 
 @dataclass(frozen=True)
 class LoadedModule:
-    """A module that the driver loaded: the SHA-256 of its bytes, and the symbols it defines."""
+    """A module that the driver loaded: the SHA-256 of its bytes, and its defined symbols."""
 
     sha256: str
     size_bytes: int
@@ -37,12 +37,12 @@ class LoadedModule:
 
 @dataclass
 class KernelRecord:
-    """What one process used, by name, and what was loaded for it.
+    """The GPU code that one process used, by name, and the modules loaded for it.
 
-    `way` is cupti, or driver where only names could be seen. `listed` are kernels that came up
-    when the program listed all of a module. `regions` are the files and offsets of fat binary
-    regions that were loaded by their address. `gpus` are named by their PCI bus ids. `lost` says
-    that events are missing; `failed` why not all could be recorded.
+    `way` is cupti, or driver if only names were visible. `listed` are kernels found when the
+    program listed all of a module. `regions` are files and offsets of fat binary regions that were
+    loaded by address. `gpus` are PCI bus ids. `lost`: events are missing. `failed` says why
+    recording failed in part.
     """
 
     pid: int
@@ -66,7 +66,7 @@ def _module(digest: str, size: str, *symbols: str) -> LoadedModule:
 
 
 def _number(word: str, base: int = 10) -> int:
-    """A number as C prints one: int() takes signs, blanks and other scripts' digits too."""
+    """Parse a number as C prints one: int() also takes signs, blanks and other scripts' digits."""
     if not word or set(word) - _HEXADECIMAL or len(word) > 16 or int(word, base) > _LARGEST:
         raise ValueError("no number, or one out of range")
     return int(word, base)
@@ -106,14 +106,14 @@ def _begin(line: list[str], lost: bool) -> KernelRecord:
 
 @dataclass
 class _KernelReadBudget:
-    """What may still be read of one run's records."""
+    """The remaining limits for reading one run's records."""
 
     size_bytes: int
     words: int
 
 
 def _read(path: Path, left: _KernelReadBudget) -> KernelRecord | None:
-    """The record in `path`, or None where its process was killed while it wrote the first line."""
+    """Return the record in `path`, or None if its process was killed during the first line."""
     record = None
     for number, line in enumerate(
         lines_of_untrusted(path, left.size_bytes, left.words + 1), start=1
@@ -144,10 +144,10 @@ def _read(path: Path, left: _KernelReadBudget) -> KernelRecord | None:
 
 
 def read_kernel_records(folder: Path) -> list[KernelRecord]:
-    """Return what the processes of one traced run left in `folder`, by the names of the files.
+    """Return the records of the processes of one traced run in `folder`, by file name.
 
-    Raises TrimtabError, with file and line, for a file that is no such record, and for records that
-    are more than 100,000, 128 MiB or 4,000,000 words together.
+    Raises TrimtabError, with file and line, for a file that is no such record, and for more than
+    100,000 records, 128 MiB or 4,000,000 words together.
     """
     left = _KernelReadBudget(_MOST_BYTES, _MOST_WORDS)
     names = names_in_untrusted(folder, _MOST_RECORDS)

@@ -1,10 +1,9 @@
-"""Which GPU code a run used: the modules that were loaded, and the kernels that were looked up.
+"""Trace the GPU code that a run uses: loaded modules, and kernels that were looked up.
 
-Two libraries can tell. `libtrimtab-kernels.so` is loaded by the CUDA driver itself
-(CUDA_INJECTION64_PATH) and watches through CUPTI: every lookup by name, and the bytes of every
-module that the driver loads. CUPTI serves one profiler a process. For programs that bring their
-own, `libtrimtab-driver.so` is preloaded and stands before the driver's lookups; it sees names
-alone.
+Two libraries can record it. The CUDA driver itself loads `libtrimtab-kernels.so`
+(CUDA_INJECTION64_PATH), which sees through CUPTI every lookup by name, and the bytes of every
+loaded module. CUPTI serves one profiler a process. For programs with their own profiler,
+`libtrimtab-driver.so` is preloaded and intercepts the driver's lookups; it sees names only.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,18 +21,18 @@ from trimtab.untrusted import new_folder, read_untrusted
 
 _NOT_TRACED = "not_traced.txt"
 _MOST_NOTE_BYTES = 4096
-_MOST_LIBRARIES = 1000  # that hand over regions; cuFFT is the only one known
+_MOST_LIBRARIES = 1000  # that pass regions; cuFFT is the only known one
 _ASKS_FOR_GPU = ("cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxCreate", "cuCtxCreate_v2")
 
 
 @dataclass(frozen=True)
 class KernelTrace:
-    """What traced runs used of GPU code.
+    """The GPU code that traced runs used.
 
-    `modules` are named by digests. One more, with the digest "", holds the names that were looked
-    up and that no loaded module defines, or all names where only names could be seen: any code
-    that defines one of them may have been used. Where `traced` is false the modules are not all
-    that were used; where `incomplete_because` has an entry, events were lost.
+    `modules` are named by digests. One more, with the digest "", holds the looked-up names that no
+    loaded module defines, or all names if only names were visible: any code that defines one of
+    them may have been used. If `traced` is false, `modules` is not the whole use; if
+    `incomplete_because` has an entry, events were lost.
     """
 
     gpus: list[UsedGpu]
@@ -49,10 +48,9 @@ def kernel_tracing_environment(
     """Return `environment` with the tracer of GPU code switched on, recording into `record`.
 
     `record` is emptied. `python` is the workload's interpreter, whose CUPTI is preferred. The
-    second way, by name, is taken for a workload with an `own_profiler`, for one that sets
-    CUDA_INJECTION64_PATH itself, and where there is no CUPTI. Modules are loaded lazily whatever
-    the workload asks for: under eager loading all would seem in use. Without a GPU the environment
-    stays as it is, and `record` says why.
+    second library, by names, is used if the workload has an `own_profiler` or sets
+    CUDA_INJECTION64_PATH, and without CUPTI. Modules are always loaded lazily, as under eager
+    loading all would seem used. Without a GPU the environment is unchanged, and `record` says why.
     """
     try:
         cupti = find_cupti(python, cuda_major())
@@ -75,7 +73,7 @@ def kernel_tracing_environment(
 
 
 def trace_no_kernels(record: Path, why: str) -> None:
-    """Leave in `record`, which is emptied, that no GPU code is traced, and why."""
+    """Empty `record` and note in it that no GPU code is traced, and why."""
     new_folder(record)
     with naming(record / _NOT_TRACED):
         (record / _NOT_TRACED).write_text(f"{why}\n")
@@ -84,14 +82,14 @@ def trace_no_kernels(record: Path, why: str) -> None:
 def asks_for_gpu(driver_functions: Iterable[str | None]) -> bool:
     """Return whether a program that ran these functions of the driver may have used a GPU.
 
-    Nothing runs without a context, nor a context without a device. A program that finds no GPU, as
-    where CUDA_VISIBLE_DEVICES hides all, starts the driver (cuInit) and goes no further.
+    Nothing runs without a context, and a context needs a device. A program that finds no GPU, for
+    example with an empty CUDA_VISIBLE_DEVICES, only initializes the driver (cuInit).
     """
     return not set(driver_functions).isdisjoint(_ASKS_FOR_GPU)
 
 
 def read_kernel_trace(*folders: Path) -> KernelTrace:
-    """Return what the runs that recorded into `folders` used of GPU code, all together.
+    """Return the united GPU code of the runs that recorded into `folders`.
 
     Raises TrimtabError for a file that is no record.
     """
@@ -121,7 +119,7 @@ def read_kernel_trace(*folders: Path) -> KernelTrace:
 
 
 def _add_handed_regions(record: KernelRecord, libraries: dict[str, HandedRegions]) -> None:
-    """Count what was handed to the driver as a whole as loaded, and all its kernels as listed."""
+    """Count modules in passed regions as loaded, and all their kernels as listed."""
     architectures = {gpu.architecture for gpu in record.gpus.values()}
     for path, offset in sorted(record.regions):
         library = libraries.setdefault(path, HandedRegions(Path(path)))
@@ -132,7 +130,7 @@ def _add_handed_regions(record: KernelRecord, libraries: dict[str, HandedRegions
             region = library.at(offset, architectures)
         except TrimtabError as error:
             record.failed.append(str(error))
-            return  # no GPU code goes then
+            return  # no GPU code is removed then
         record.modules += region.cubins
         record.listed |= region.kernels
 
@@ -149,7 +147,7 @@ def _not_traced(folder: Path) -> str:
 
 @dataclass
 class _Module:
-    """A module over all processes that loaded it."""
+    """A module, united over all processes that loaded it."""
 
     size_bytes: int
     kernels: set[str] = field(default_factory=set)
@@ -165,10 +163,10 @@ class _Module:
 
 
 def _unite(records: Sequence[KernelRecord]) -> list[UsedModule]:
-    """Give each looked-up name to the loaded modules that define it: two may, and both keep it.
+    """Assign each looked-up name to the loaded modules that define it; two may, and both keep it.
 
-    A module of which no process asked anything by name is used all the same, or it would not be
-    loaded: all that it defines counts as listed.
+    A module without look-ups was used too, or it would not be loaded: all its names count as
+    listed.
     """
     modules: dict[str, _Module] = {}
     asked = {
@@ -197,7 +195,7 @@ def _unite(records: Sequence[KernelRecord]) -> list[UsedModule]:
 
 
 def _and_nothing_loaded(record: KernelRecord, names: set[str]) -> list[LoadedModule]:
-    """The loaded modules, and one without a digest for the names that none of them defines."""
+    """Return the loaded modules, and one without a digest for names that none of them defines."""
     missing = names.difference(*(loaded.symbols for loaded in record.modules))
     nameless = [LoadedModule("", 0, frozenset(missing))] if missing else []
     return [*record.modules, *nameless]

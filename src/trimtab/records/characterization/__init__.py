@@ -1,1 +1,1 @@
-"""What characterized runs say of parameters, for whoever reads them."""
+"""The statements of characterized runs about parameters."""

@@ -1,11 +1,11 @@
-"""What one parameter does to a workload, and whether that is shown.
+"""The impact of one parameter on a workload, and whether it is significant.
 
 A parameter's impact on a metric is the largest relative change of the metric's median between one
-of the levels tried and the defaults, everything else the same (Rocha's thesis, section 5.3.1). The
-thesis has no uncertainty; here each change has a 95 % interval, bootstrapped over repeats by their
+tried level and the defaults, everything else equal (Rocha's thesis, section 5.3.1). The thesis has
+no uncertainty; here each change has a 95 % interval, bootstrapped over repeats by their
 percentiles. A change whose interval spans zero is no change. A parameter's impact lies between the
-largest of its changes' least magnitudes and the largest of their greatest; it is called by the
-published limits where the whole of that lies between two of them, and "not shown" elsewhere.
+largest of its changes' least magnitudes and the largest of their greatest. If this range lies
+between two published limits, the impact is named after them; otherwise it is "not shown".
 """
 
 import json
@@ -19,8 +19,8 @@ from scipy.stats import bootstrap
 
 from trimtab.records.characterization.settings import KINDS, settings_of, varied_in
 
-# Of fewer repeats no interval is made. Of three, two equal settings seem different in one case of
-# ten: no run of the one then lies among those of the other.
+# Fewer repeats give no interval. With three, two equal settings seem different in one case of ten:
+# then no run of one lies among the runs of the other.
 LEAST_REPEATS = 3
 CONFIDENCE = 0.95
 _RESAMPLES = 1000
@@ -30,13 +30,13 @@ HIGH, MEDIUM, LOW, NONE, NOT_SHOWN = "high", "medium", "low", "none", "not shown
 
 @dataclass(frozen=True)
 class ImpactThresholds:
-    """From which change on, in per cent, an impact is medium, and from which on it is high."""
+    """The changes, in per cent, from which an impact is medium or high."""
 
     medium_pct: float
     high_pct: float
 
 
-# Figure 5.6 is of the first two, Figure 5.7 of the last.
+# Figure 5.6 has the first two, Figure 5.7 the last.
 LIMITS = {
     "train_s": ImpactThresholds(medium_pct=10, high_pct=20),
     "inference_records_per_s": ImpactThresholds(medium_pct=10, high_pct=20),
@@ -46,10 +46,10 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class MedianChange:
-    """By how many per cent a metric's median at a `level` is above that at the defaults.
+    """The change in per cent of a metric's median at a `level`, relative to the defaults.
 
-    The level is a value as JSON. `low_pct` and `high_pct` are the ends of its interval; of too few
-    repeats none is known.
+    The level is a value as JSON. `low_pct` and `high_pct` are the ends of its interval, None with
+    too few repeats.
     """
 
     level: str
@@ -59,14 +59,14 @@ class MedianChange:
 
     @property
     def least_pct(self) -> float:
-        """The least magnitude that it may have: 0 where its interval spans zero."""
+        """The least possible magnitude: 0 if the interval spans zero."""
         if self.low_pct is None or self.high_pct is None or self.low_pct <= 0 <= self.high_pct:
             return 0.0
         return min(abs(self.low_pct), abs(self.high_pct))
 
     @property
     def most_pct(self) -> float:
-        """The greatest magnitude that it may have: infinite where no interval is known."""
+        """The greatest possible magnitude: infinite without an interval."""
         if self.low_pct is None or self.high_pct is None:
             return float("inf")
         return max(abs(self.low_pct), abs(self.high_pct))
@@ -74,9 +74,9 @@ class MedianChange:
 
 @dataclass(frozen=True)
 class Impact:
-    """What a parameter of a `kind`, platform or hyper, does to a metric of a workload.
+    """The impact of a parameter of a `kind`, platform or hyper, on a metric of a workload.
 
-    `changes` has one of each level whose runs could be compared with the defaults'.
+    `changes` has one change for each level that can be compared with the defaults.
     """
 
     workload: str
@@ -87,27 +87,27 @@ class Impact:
 
     @property
     def largest(self) -> MedianChange | None:
-        """The change of the greatest magnitude."""
+        """The change with the greatest magnitude."""
         return max(self.changes, key=lambda change: abs(change.change_pct), default=None)
 
     @property
     def size_pct(self) -> float:
-        """The magnitude of the largest change, whether shown or not."""
+        """The magnitude of the largest change, significant or not."""
         return 0.0 if self.largest is None else abs(self.largest.change_pct)
 
     @property
     def least_pct(self) -> float:
-        """The least magnitude that it may have."""
+        """The least possible magnitude."""
         return max((change.least_pct for change in self.changes), default=0.0)
 
     @property
     def matters(self) -> bool:
-        """Whether it is shown to be medium at least, be it also high."""
+        """Whether the impact is significantly medium or high."""
         return self.least_pct >= LIMITS[self.metric].medium_pct
 
     @property
     def word(self) -> str:
-        """How large it is: high, medium, low, none, or not shown."""
+        """The size of the impact: high, medium, low, none, or not shown."""
         if not self.changes:
             return NOT_SHOWN
         least = self.least_pct
@@ -125,8 +125,8 @@ class Impact:
 def impacts(runs: pd.DataFrame) -> list[Impact]:
     """Return the impact of each parameter that was varied alone, on each metric of LIMITS.
 
-    `runs` has the columns of CHARACTERIZATION_RUNS; runs that are not complete, and values that are
-    not there, are passed over. Raises TrimtabError where settings cannot be read.
+    `runs` has the columns of CHARACTERIZATION_RUNS; incomplete runs and missing values are ignored.
+    Raises TrimtabError for invalid settings.
     """
     return [
         impact
@@ -140,7 +140,7 @@ def impacts(runs: pd.DataFrame) -> list[Impact]:
 def without_impact(runs: pd.DataFrame) -> list[str]:
     """Return the parameters of low or no impact on every metric of every workload in `runs`.
 
-    One whose impact is not shown is not among them. Raises as `impacts`.
+    Parameters whose impact is not shown are left out. Raises as `impacts`.
     """
     words: dict[str, set[str]] = {}
     for impact in impacts(runs):
@@ -165,13 +165,13 @@ def _of_workload(workload: str, runs: pd.DataFrame) -> Iterator[Impact]:
 
 
 def _values(runs: pd.DataFrame, metric: str) -> list[float]:
-    """Return a metric of the complete runs, in the order of size: that of repeats is no matter."""
+    """Return a metric of the complete runs, sorted: the order of repeats does not matter."""
     values = runs.loc[runs["complete"].astype(bool), metric].dropna()
     return sorted(values.astype(float))
 
 
 def _change(level: str, values: Sequence[float], defaults: Sequence[float]) -> MedianChange | None:
-    """Return the change, or None where there is nothing to relate, or to relate it to."""
+    """Return the change, or None without values, or without a reference."""
     if not values or not defaults:
         return None
     with np.errstate(all="ignore"):  # a median of 0, or numbers near the largest
@@ -192,4 +192,4 @@ def _change(level: str, values: Sequence[float], defaults: Sequence[float]) -> M
 def _change_pct(values: Any, defaults: Any, axis: int = -1) -> Any:
     before = np.median(defaults, axis=axis)
     change_pct = 100 * (np.median(values, axis=axis) - before) / np.abs(before)
-    return np.round(change_pct, 9)  # sums in another order are no change
+    return np.round(change_pct, 9)  # the order of a sum must not be a change

@@ -1,4 +1,4 @@
-"""The settings of characterized runs, as their table has them: JSON texts, made by anybody."""
+"""The settings in the table of characterized runs: JSON texts, untrusted."""
 
 import json
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ KINDS = ("platform", "hyper")
 
 
 def settings_of(runs: pd.DataFrame) -> "pd.Series[Any]":
-    """Return the settings of each run of CHARACTERIZATION_RUNS, a dictionary each.
+    """Return the settings of each run of CHARACTERIZATION_RUNS as dictionaries.
 
-    Raises TrimtabError, which names the workload and the repeat, where they are no JSON object of
-    texts, numbers and truth values, or have none of what the run varied.
+    Raises TrimtabError, which names the workload and the repeat, unless they are a JSON object of
+    strings, numbers and booleans with all parameters that the run varied.
     """
     read = [
         _checked(f"{workload}, repeat {repeat}", text, varied)
@@ -32,9 +32,9 @@ def varied_in(varied: str) -> list[str]:
 
 
 def kinds_of(runs: pd.DataFrame) -> dict[str, str]:
-    """Return the kind, platform or hyper, of each parameter that was varied, by its name.
+    """Return the kind, platform or hyper, of each varied parameter, by name.
 
-    Runs of a phase of one kind tell it. Raises TrimtabError for a name that is of both.
+    Runs of phases with one kind decide. Raises TrimtabError for a name of both kinds.
     """
     kinds: dict[str, str] = {}
     for phase, name in _varied_by_kind(runs):

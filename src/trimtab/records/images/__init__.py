@@ -1,1 +1,1 @@
-"""What is found out about container images."""
+"""Findings about container images."""

@@ -1,4 +1,4 @@
-"""What `trimtab image start` measured of two images: from their pull to the first output."""
+"""The measurements of `trimtab image start`: two images from their pull to the first output."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -11,7 +11,7 @@ from trimtab.records.values import AboveZero, Amount, Text, Whole, one_of
 
 @dataclass(frozen=True, config=PART)
 class ColdRound:
-    """Seconds of one round. `start_s` is on all processors, `start_one_core_s` on one."""
+    """Seconds of one round. `start_s` is with all processors, `start_one_core_s` with one."""
 
     pull_s: Amount
     unpack_s: Amount
@@ -20,7 +20,7 @@ class ColdRound:
 
     @property
     def total_s(self) -> float:
-        """Pull, unpack, and start on all processors."""
+        """The time for pull, unpacking, and start with all processors."""
         return self.pull_s + self.unpack_s + self.start_s
 
 
@@ -28,8 +28,8 @@ class ColdRound:
 class ImportedPackage:
     """A package, or a part of one, that Python imported before the first output.
 
-    `import_s` is its modules' own time; `called` says whether any function of it was called while
-    nothing was imported, None where that was not to be seen.
+    `import_s` is its modules' own time; `called` says whether any of its functions was called
+    outside imports, None if that is unknown.
     """
 
     name: Text
@@ -40,10 +40,9 @@ class ImportedPackage:
 
 @dataclass(frozen=True, config=PART)
 class PythonStart:
-    """What Python did before the first output: `import_s` is the time in imports.
+    """Python's work before the first output: `import_s` is the time in imports.
 
-    `listed_folders` are those that modules were looked for in, `compiled_files` those without byte
-    code; None where it was not to be seen.
+    `listed_folders` were searched for modules, `compiled_files` had no byte code; None if unknown.
     """
 
     import_s: Amount
@@ -54,10 +53,10 @@ class PythonStart:
 
 @dataclass(frozen=True, config=PART)
 class StartParts:
-    """One more start, on all processors, taken apart.
+    """One more start, with all processors, split into parts.
 
-    `loader_s` goes until the dynamic linker has started the first process, None where that linker
-    does not tell (musl, static programs); `python` is None where no Python ran.
+    `loader_s` ends when the dynamic linker has started the first process, None if the linker does
+    not report it (musl, static programs); `python` is None if no Python ran.
     """
 
     start_s: Amount
@@ -66,17 +65,17 @@ class StartParts:
 
     @property
     def rest_s(self) -> float:
-        """What is neither of both: the program itself, up to its first output."""
+        """The remaining time: the program itself, up to its first output."""
         imports_s = self.python.import_s if self.python else 0.0
         return max(0.0, self.start_s - (self.loader_s or 0.0) - imports_s)
 
 
 @dataclass(frozen=True, config=PART)
 class NeededFiles:
-    """What of the image's files was read before the first output, from an empty page cache.
+    """The image's files that were read before the first output, from an empty page cache.
 
-    `page_bytes` were read, ahead of need too; `chunk_bytes` are the chunks of 4 MiB that any of
-    them lie in, which an image that is pulled lazily would have to fetch.
+    `page_bytes` were read, with read-ahead; `chunk_bytes` are the chunks of 4 MiB around them,
+    which a lazy pull would have to fetch.
     """
 
     files: Whole
@@ -88,7 +87,7 @@ class NeededFiles:
 
 @dataclass(frozen=True, config=PART)
 class ColdSide:
-    """One image. `transfer_s` is what its compressed layers take at the bandwidth, as modelled."""
+    """One image. `transfer_s` is the modelled transfer time of its compressed layers."""
 
     name: Text
     compressed_bytes: Whole
@@ -99,10 +98,10 @@ class ColdSide:
 
 
 class ColdStart(Document):
-    """Two images, measured in turns.
+    """Two images, measured in turn.
 
-    `emptied` says what was not in memory before each start: `files` those of the image, `machine`
-    all that the machine had in its caches.
+    `emptied` is the cache that was emptied before each start: `files` for the image's files,
+    `machine` for all caches of the machine.
     """
 
     stage: ClassVar[str] = "trimtab image start"

@@ -1,4 +1,4 @@
-"""What `trimtab image compare` found out about two images."""
+"""The findings of `trimtab image compare` about two images."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -11,7 +11,7 @@ from trimtab.records.values import Amount, Text, Whole, one_of
 
 @dataclass(frozen=True, config=PART)
 class Step:
-    """A step of provisioning: its wall time here, or what it takes by a model."""
+    """A step of provisioning: its measured or modelled wall time."""
 
     wall_s: Amount
     source: Annotated[str, one_of("measured", "modelled")]
@@ -19,10 +19,10 @@ class Step:
 
 @dataclass(frozen=True, config=PART)
 class GadgetCount:
-    """Gadgets: all places where one begins, and those that are of use, alike ones of a file once.
+    """Gadgets: all offsets where one begins, and the usable ones, equal ones of a file once.
 
-    Of these `mean_score` says how much they do besides; None where there are none. The last three
-    say of how many classes there is one: of 11, of 35 and of 17.
+    `mean_score` of the usable ones is low for gadgets with few side effects; None without any. The
+    last three are the numbers of classes that occur: of 11, of 35 and of 17.
     """
 
     all: Whole
@@ -38,7 +38,7 @@ class GadgetCount:
 
 @dataclass(frozen=True, config=PART)
 class KnownVulnerability:
-    """A vulnerability of an installed package: its CVE number, or else the name of its advisory."""
+    """A vulnerability of an installed package: its CVE number, or else its advisory's name."""
 
     name: Text
     advisories: list[Text]
@@ -49,9 +49,9 @@ class KnownVulnerability:
 
 @dataclass(frozen=True, config=PART)
 class ImageSide:
-    """One image: `file_bytes` count each regular file once; layers are compressed with zstd.
+    """One image: `file_bytes` counts each regular file once; layers are compressed with zstd.
 
-    Paths are those of regular files, each once. What was not asked for is None: `gadgets`, by
+    Paths are of regular files, each once. Values that were not asked for are None: `gadgets`, by
     file and `gadgets_in_all`, and `vulnerabilities`.
     """
 
@@ -82,7 +82,7 @@ class ImageSide:
 class GoneFile:
     """A regular file of the first image at whose path the second one has none.
 
-    `size_bytes` are 0 where another name of it stayed, or counts; `counts` says whether it does.
+    `size_bytes` is 0, and `counts` false, if another name of it stayed or counts.
     """
 
     path: Text
@@ -94,7 +94,7 @@ class GoneFile:
 
 
 class ImageComparison(Document):
-    """Two images, the files that went, and by what the ones that stayed became smaller."""
+    """Two images, the removed files, and the bytes by which kept files shrank."""
 
     stage: ClassVar[str] = "trimtab image compare"
     most_bytes: ClassVar[int] = 1 << 28  # an image has 100,000 files

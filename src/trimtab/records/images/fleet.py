@@ -1,4 +1,4 @@
-"""What a fleet of images that were made slim together pulls and stores."""
+"""The transfer and storage sizes of a fleet of images that were made slim together."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -11,7 +11,7 @@ from trimtab.records.values import Text, Whole
 
 @dataclass(frozen=True, config=PART)
 class LayerTotals:
-    """Layers, each once: as they are pulled, compressed with zstd, and as they are stored."""
+    """Layers, each once: as transferred, compressed with zstd, and as stored."""
 
     layers: Whole
     pulled_bytes: Whole
@@ -20,9 +20,9 @@ class LayerTotals:
 
 @dataclass(frozen=True, config=PART)
 class FleetState:
-    """The images of a fleet at one time, by their names: each by itself, and all on one host.
+    """The images of a fleet at one time, by name: each alone, and all on one host.
 
-    `all` has a layer of several images once; `common` are the layers that all of them have.
+    `all` counts a shared layer once; `common` are the layers that all images have.
     """
 
     images: Annotated[dict[Text, LayerTotals], Field(min_length=1)]
@@ -31,7 +31,7 @@ class FleetState:
 
 
 class Fleet(Document):
-    """The originals, the slim images that share nothing, and those that share a layer."""
+    """The originals, the slim images without shared layers, and the slim images with one."""
 
     stage: ClassVar[str] = "trimtab image share"
     version: Literal[1] = 1

@@ -1,1 +1,1 @@
-"""What slim environments missed, in the runs that settle them and since, and what is unseen yet."""
+"""The misses of slim environments, during settling and later, and estimates of the unseen."""

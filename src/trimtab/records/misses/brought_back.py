@@ -1,4 +1,4 @@
-"""What of a slim environment's removed files is there again, as programs asked for it."""
+"""Removed files of a slim environment that were restored on demand."""
 
 import os
 import stat
@@ -10,12 +10,12 @@ from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import FILES
 from trimtab.records.values import unescaped
 
-STATE_FILE = Path("trimtab/files.state")  # in a slim environment: a byte for each removed path
+STATE_FILE = Path("trimtab/files.state")  # in a slim environment: one byte for each removed path
 
 
 @dataclass(frozen=True)
 class BroughtBack:
-    """Removed paths of an environment that are there; its regular files, and what these take."""
+    """Restored paths of an environment; its regular files, and their size."""
 
     paths: tuple[str, ...] = ()
     files: int = 0
@@ -27,7 +27,7 @@ class BroughtBack:
 
 
 def brought_back(debloated: Path) -> BroughtBack:
-    """Return what came back in `debloated`/env, of the paths that files.parquet there says went."""
+    """Return the restored paths in `debloated`/env, of the removed paths in files.parquet there."""
     environment = debloated / "env"
     state = environment / STATE_FILE
     if not state.is_file() or not any(state.read_bytes()):

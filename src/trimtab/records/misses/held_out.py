@@ -1,4 +1,4 @@
-"""What inputs that were not profiled asked for of what was removed, in `verify.json`."""
+"""The misses of held-out inputs, in `verify.json`."""
 
 from typing import Annotated, Self
 
@@ -10,7 +10,7 @@ from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.misses.removed_files import MissedFile
 from trimtab.records.values import ExitCode, Text, Whole, Word, one_of
 
-# What became of the program when it missed something; `none` where the environment has no fallback.
+# The fallback's behaviour at a miss; `none` if the environment has no fallback.
 _BEHAVIOUR = one_of("strict", "report", "restore", "none")
 
 
@@ -18,10 +18,10 @@ _BEHAVIOUR = one_of("strict", "report", "restore", "none")
 class HeldOutRun:
     """A run of the input in the slim environment under one behaviour of its fallback.
 
-    `missed` is how many pieces and files all processes together asked for; `calls` and `files` name
-    them. Of `report` it is how often that was, a large piece page by page. `ended` says in words
-    how it ended where that was not as in the original environment. `equal` is whether its output
-    was the original's, None where it ended before.
+    `missed` is the number of missed pieces and files of all processes; `calls` and `files` name
+    them. Under `report` it is the number of accesses, for a large piece one per page. `ended` says
+    in words how it ended, if otherwise than in the original environment. `equal`: its output was
+    the original's; None if it ended before.
     """
 
     behaviour: Annotated[str, _BEHAVIOUR]
@@ -43,12 +43,12 @@ class HeldOutRun:
 
     @property
     def has_names(self) -> bool:
-        """Whether anything that was missed is named."""
+        """Whether any missed piece is named."""
         return bool(self.calls or self.files)
 
     @property
     def is_right(self) -> bool:
-        """Whether it did what the behaviour promises."""
+        """Whether it kept the promise of the behaviour."""
         if self.behaviour == "none":
             return True
         return self.equal is True or (self.behaviour == "strict" and self.has_names)
@@ -58,9 +58,9 @@ class HeldOutRun:
 class HeldOutInput:
     """An input of a workload by its name, and its runs, one under each behaviour.
 
-    `problem` says why it cannot be judged: it fails in the original environment, or does not do the
-    same there each time. `runs` may be fewer then. `exit_code` is that of its run in the original
-    environment, and `workload_exit_code` that of the workload's own input there.
+    `problem` says why it cannot be judged: it fails or varies in the original environment. Then
+    `runs` may be fewer. `exit_code` is of its run in the original environment, `workload_exit_code`
+    of the workload's own input there.
     """
 
     workload: Word
@@ -73,17 +73,17 @@ class HeldOutInput:
 
     @property
     def is_right(self) -> bool:
-        """Whether it was judged and did in every run what the behaviour promises."""
+        """Whether it was judged and every run kept the promise of its behaviour."""
         return not self.problem and all(run.is_right for run in self.runs)
 
     @property
     def own_exit_code(self) -> int | None:
-        """Its exit code where the workload's own input ends with another one, else None."""
+        """Its exit code if it differs from the workload's own, or None."""
         return None if self.exit_code == self.workload_exit_code else self.exit_code
 
     @property
     def names(self) -> list[str]:
-        """Each removed piece and file that any run asked for, in words, once."""
+        """Each missed piece and file of any run, in words, once."""
         named = {
             **{f"file {file.path}": None for run in self.runs for file in run.files},
             **{str(call): None for run in self.runs for call in run.calls},

@@ -1,4 +1,4 @@
-"""`learned.json`: removed code and files that were asked for since, which are kept next time."""
+"""`learned.json`: removed code and files that were missed since, to keep them next time."""
 
 from typing import ClassVar, Literal, Self
 
@@ -13,7 +13,7 @@ from trimtab.records.values import BuildId, Digest, PathInside, Text, Whole, esc
 
 @dataclass(frozen=True, config=PART)
 class LearnedLibrary:
-    """What was missing of one library, which is known by its digest; all `misses` are of it."""
+    """The misses of one library, which its digest identifies."""
 
     build_id: BuildId | None
     size_bytes: Whole
@@ -22,7 +22,7 @@ class LearnedLibrary:
 
 
 class LearnedCode(Document):
-    """What was learned of a target's `libraries`, by their path in its environment, and `files`."""
+    """The misses of a target's `libraries`, by their path in its environment, and `files`."""
 
     stage: ClassVar[str] = "trimtab advanced learn"
     most_bytes: ClassVar[int] = 1 << 26

@@ -1,4 +1,4 @@
-"""The lines of `fallback.jsonl`, which the libraries that bring back what was removed write."""
+"""The lines of `fallback.jsonl`, which the fallback libraries write."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from trimtab.records.document import PART, first_mistake
 from trimtab.records.values import AboveZero, Amount, PathInside, Text, Whole, one_of
 from trimtab.untrusted import lines_of_untrusted
 
-# A program that calls every function that was removed of PyTorch leaves 300,000 lines of 60 MB.
+# A program that calls every removed function of PyTorch leaves 300,000 lines of 60 MB.
 _MOST_BYTES, _MOST_LINES = 1 << 28, 1_000_000
 _MOST_BYTES_OF_A_LINE = 1 << 14  # the fallback writes up to 12 KiB
 _BYTE = re.compile(r"[\udc80-\udcff]")
@@ -46,7 +46,7 @@ class FileLine:
 
 @dataclass(frozen=True, config=PART)
 class CallCount:
-    """How many removed functions a process called, at its end."""
+    """The number of removed functions that a process called, at its end."""
 
     pid: AboveZero
     time_s: Amount
@@ -55,7 +55,7 @@ class CallCount:
 
 @dataclass(frozen=True, config=PART)
 class FileCount:
-    """How many removed files a process asked for, at its end."""
+    """The number of removed files that a process asked for, at its end."""
 
     pid: AboveZero
     time_s: Amount
@@ -63,7 +63,7 @@ class FileCount:
 
 
 Line = CallLine | FileLine | CallCount | FileCount
-# A line is of the kind whose key it has.
+# A line's key decides its kind.
 _KINDS: dict[str, TypeAdapter[Any]] = {
     "functions": TypeAdapter(CallCount),
     "files": TypeAdapter(FileCount),
@@ -73,11 +73,11 @@ _CALL: TypeAdapter[Any] = TypeAdapter(CallLine)
 
 
 def lines_of_record(path: Path) -> Iterator[Line]:
-    """Yield the lines of the record in `path`; without a record there are none.
+    """Yield the lines of the record in `path`; none without a record.
 
-    A last line that is not whole is of a process that was killed while it wrote it. Raises
-    UserError for a line that no fallback wrote, for what is no regular file, and above 256 MiB or a
-    million lines: whoever runs the environment may have written it.
+    An incomplete last line is ignored: its process was killed. Raises UserError for a line that no
+    fallback wrote, for anything but a regular file, and above 256 MiB or a million lines: the
+    program may have written it.
     """
     with suppress(FileNotFoundError):
         for number, text in enumerate(lines_of_untrusted(path, _MOST_BYTES, _MOST_LINES), 1):
@@ -94,7 +94,7 @@ def lines_of_record(path: Path) -> Iterator[Line]:
 def _line_of(line: bytes) -> Line:
     if len(line) > _MOST_BYTES_OF_A_LINE:
         raise ValueError(f"longer than {_MOST_BYTES_OF_A_LINE} bytes")
-    # Names are bytes: those that are no UTF-8 as documents have them.
+    # Names are bytes; invalid UTF-8 is written as in documents.
     text = _BYTE.sub(
         lambda found: f"\\\\x{ord(found[0]) - 0xDC00:02x}", line.decode(errors="surrogateescape")
     )

@@ -1,4 +1,4 @@
-"""The removed functions that were called, of `fallback.jsonl`."""
+"""The removed functions that were called, from `fallback.jsonl`."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,9 +15,9 @@ from trimtab.records.values import AboveZero, PathInside, Text, Whole
 class RemovedCall:
     """A removed function that was called: its library's path in the environment, its address there.
 
-    `name` is mangled, and empty where the original names none; `processes` called it first in
-    theirs. Without a name, `behind` is the function with one that begins last before it, or of data
-    its section, and `behind_bytes` is how far before; empty where neither is known.
+    `name` is mangled, "" if the original has no name; `processes` is the number of processes that
+    called it. Without a name, `behind` is the last named function before it, or the section of
+    data, and `behind_bytes` the distance; "" if neither is known.
     """
 
     library: PathInside
@@ -28,16 +28,16 @@ class RemovedCall:
     behind_bytes: Whole = 0
 
     def __str__(self) -> str:
-        """In words for people."""
+        """The call in words."""
         where = f"behind {self.behind} (+{self.behind_bytes:#x})" if self.behind else ""
         return f"{self.library}: {self.name or where or hex(self.address)}"
 
 
 def read_removed_calls(path: Path) -> list[RemovedCall]:
-    """Return the removed functions that the record in `path` names, the first called first.
+    """Return the removed functions in the record at `path`, in order of the first call.
 
-    They are what a new profile has to include. Lines of the behaviour `report` hold only a number
-    and add nothing. Raises as `lines_of_record` does; without a record there are none.
+    A new profile has to include them. Lines of the behaviour `report` hold only a number and are
+    ignored. Raises as `lines_of_record` does; without a record there are none.
     """
     processes: dict[tuple[str, int, str], set[int]] = {}
     for line in lines_of_record(path):

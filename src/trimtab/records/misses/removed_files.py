@@ -1,4 +1,4 @@
-"""Lines of `fallback.jsonl` for removed files that were asked for, as the fallback writes them."""
+"""Lines of `fallback.jsonl` for missed files."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from trimtab.records.values import AboveZero, PathInside
 
 @dataclass(frozen=True, config=PART)
 class MissedFile:
-    """A removed file, link or folder that was asked for: its path in the environment.
+    """A missed file, link or folder: its path in the environment.
 
-    `processes` asked for it first in theirs.
+    `processes` is the number of processes that asked for it.
     """
 
     path: PathInside
@@ -22,7 +22,7 @@ class MissedFile:
 
 
 def read_missed_files(path: Path) -> list[MissedFile]:
-    """Return the removed files that the record in `path` names, the first asked for first.
+    """Return the removed files in the record at `path`, in order of the first miss.
 
     Raises as `read_removed_calls` does; without a record there are none.
     """

@@ -1,4 +1,4 @@
-"""How much of what a program may use was seen after so many runs, and how much was not yet."""
+"""How much of a program's possible use some runs have shown, and how much is unseen."""
 
 from typing import Annotated, Self
 
@@ -11,13 +11,13 @@ from trimtab.records.values import AboveZero, Amount, Share, Whole, one_of
 
 @dataclass(frozen=True, config=PART)
 class Saturation:
-    """What `runs` used of `what`, each run being one sample: the numbers that estimates hang on.
+    """The use of `what` by `runs`, each run being one sample: the inputs of estimates.
 
-    `seen` were used by any run, `once` by one alone and `twice` by two. `curve` is how many are
-    seen after 1, 2, ... runs, averaged over all orders of them. `next_run` is how many new ones one
-    more run is expected to use (Good and Turing), `unseen` how many there are at least that no run
-    used (Chao2), and `coverage` the share of what a run uses that was seen before; without a second
-    run nothing is known of these. `by` says what the runs are: of one workload, or one of each.
+    `seen` items were used by any run, `once` by exactly one and `twice` by two. `curve` is the
+    number seen after 1, 2, ... runs, averaged over all orders. `next_run` is the expected number of
+    new items in one more run (Good and Turing). `unseen` is a lower bound of the items that no run
+    used (Chao2), and `coverage` the share of a run's use that was seen before. These need at least
+    two runs. `by` is what a run is: a run of one workload, or one of each.
     """
 
     what: Annotated[str, one_of("functions", "files")]
@@ -43,7 +43,7 @@ class Saturation:
         return self
 
     def __str__(self) -> str:
-        """In words for people: whether the runs were enough."""
+        """The answer in words: whether the runs were enough."""
         if self.next_run is None or self.coverage is None or self.unseen is None:
             return f"{self.what}: one {self.by} tells nothing of the next"
         return (

@@ -1,4 +1,4 @@
-"""`settling.json`: the runs of a slim environment whose misses were put back and are kept."""
+"""`settling.json`: the runs of a slim environment whose misses were restored and are now kept."""
 
 from typing import ClassVar, Literal, Self
 
@@ -12,9 +12,9 @@ from trimtab.records.values import AboveZero, PathInside, Share, Text, Whole, Wo
 
 @dataclass(frozen=True, config=PART)
 class SlimRun:
-    """A run in the slim environment as it was built the `build`th time, from 0.
+    """A run in the slim environment of the `build`th build, from 0.
 
-    `misses` are the removed pieces that it asked for, as places in a list of them.
+    `misses` are indexes in the list of missed pieces.
     """
 
     workload: Word
@@ -25,13 +25,12 @@ class SlimRun:
 
 @dataclass(frozen=True, config=PART)
 class Risk:
-    """How probable it is that the next run asks for something removed, which is then put back.
+    """The risk that the next run asks for something removed, which is then restored.
 
-    `estimate` is Good and Turing's: of `runs` in slim environments, the share of the
-    `runs_of_their_own` that asked for a removed piece that no other run asked for; None without a
-    run. `bound` holds with 95 %, by Clopper and Pearson, where `runs_with_misses` of the
-    `runs_as_delivered` asked for something removed: runs in the last build, and those just before
-    it that asked for nothing new; 1 without such a run.
+    `estimate` is Good and Turing's: the share of `runs` in slim environments that missed a piece
+    that no other run missed (`runs_of_their_own`); None without a run. `bound` is Clopper and
+    Pearson's at 95 %, for `runs_with_misses` of `runs_as_delivered`: runs in the last build, and
+    runs just before it without new misses; 1 without such a run.
     """
 
     runs: Whole
@@ -58,12 +57,12 @@ class Risk:
 
 
 class Settling(Document):
-    """What the slim environment of a target missed until `clean_runs` in a row missed nothing.
+    """The misses of a target's slim environment, until `clean_runs` in a row missed nothing.
 
-    `runs` are in the order they were made; `missed` are the pieces that their `misses` number, all
-    of which the environment has now, and `missed_files` the removed files that they asked for.
-    The libraries `left_alone` are as in the original: without that the program failed.
-    Where it has not `settled`, `why_not` says so in words.
+    `runs` are in order; `missed` are the pieces to which their `misses` refer, all of which the
+    environment now has. `missed_files` are the removed files that they asked for. The libraries
+    `left_alone` stay original, as the program fails otherwise. If it has not `settled`, `why_not`
+    says why.
     """
 
     stage: ClassVar[str] = "debloat"
@@ -95,5 +94,5 @@ class Settling(Document):
 
     @property
     def of_last_build(self) -> list[SlimRun]:
-        """The runs since the environment was last built."""
+        """The runs in the last build."""
         return [run for run in self.runs if run.build == self.builds - 1]

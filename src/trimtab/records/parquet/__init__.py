@@ -1,1 +1,1 @@
-"""Parquet files, whatever wrote them."""
+"""Parquet files from any writer."""

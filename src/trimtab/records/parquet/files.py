@@ -1,4 +1,4 @@
-"""Tables as Parquet files: they appear whole, and every value is checked when they are read."""
+"""Tables as Parquet files: written atomically, and every value checked when read."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from trimtab.records.tables import MAY_BE_NEGATIVE, NEVER_NULL, WORDS
 def write_table(path: Path, schema: pa.Schema, frame: pd.DataFrame) -> None:
     """Write `frame` as Parquet with exactly the columns of `schema`.
 
-    Raises TrimtabError when columns are missing, unknown or of another type.
+    Raises TrimtabError if columns are missing, unknown or of another type.
     """
     if set(frame.columns) != set(schema.names):
         raise TrimtabError(f"{path}: columns: {_mismatch(frame.columns, schema)}")
@@ -26,15 +26,15 @@ def write_table(path: Path, schema: pa.Schema, frame: pd.DataFrame) -> None:
         table = pa.Table.from_pandas(frame[schema.names], schema, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise TrimtabError(f"{path}: {error}") from None
-    # Arrow itself takes paths of UTF-8 only.
+    # Arrow itself only takes paths in UTF-8.
     with atomic_write(path) as temporary, temporary.open("wb") as file:
         pq.write_table(table, file, compression="zstd")
 
 
 def read_table(path: Path, schema: pa.Schema) -> pd.DataFrame:
-    """Return the Parquet file at `path` after checking it against `schema`, every value of it.
+    """Return the Parquet file at `path` after checking every value against `schema`.
 
-    Raises as `check_table` does, and TrimtabError for more rows than memory has room for.
+    Raises as `check_table` does, and TrimtabError for more rows than fit into memory.
     """
     check_table(path, schema)
     with _damage_named(path):
@@ -47,16 +47,16 @@ def read_table(path: Path, schema: pa.Schema) -> pd.DataFrame:
 def check_table(path: Path, schema: pa.Schema) -> Path:
     """Return `path` after checking the columns, their types and all rows of a Parquet file.
 
-    Memory is bounded by the row groups of the file. Raises UserError where there is no file, and
-    TrimtabError where it is no Parquet, holds other columns, as an older version's would, or values
-    that a column cannot have.
+    Memory is bounded by the row groups of the file. Raises UserError if the file is missing. Raises
+    TrimtabError if it is no Parquet, has other columns, for example of an older version, or invalid
+    values.
     """
     with _damage_named(path):
         check_parquet(path)
         with opened(path) as native, pq.ParquetFile(native) as file:
             _check_columns(path, file.schema_arrow, schema)
             for batch in file.iter_batches(BATCH_ROWS):
-                batch.validate(full=True)  # texts are UTF-8
+                batch.validate(full=True)  # strings must be UTF-8
                 for name in schema.names:
                     if problem := _problem_in(name, batch[name]):
                         raise TrimtabError(f"{path}: column {name}: {problem}; {AGAIN}")
@@ -87,7 +87,7 @@ def _check_columns(path: Path, found: pa.Schema, schema: pa.Schema) -> None:
 
 
 def _problem_in(name: str, column: pa.Array) -> str:
-    """Return what is wrong with the values of a column, or an empty text."""
+    """Return the problem with the values of a column, or ""."""
     if name in NEVER_NULL and column.null_count:
         return f"{column.null_count} rows have none, expected a value in every row"
     if pa.types.is_string(column.type):

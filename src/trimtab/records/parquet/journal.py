@@ -1,8 +1,8 @@
-"""Rows of a table that are kept as they are finished: a stage that was killed goes on.
+"""A journal of finished rows: a stage that was killed can continue.
 
-A file of JSON documents, one a line: what all rows depend on, then each row as it is in the table.
-A line is written at once and synced; half a line, of a program that was killed or a machine that
-lost its power, is cut off.
+It is a file of JSON documents, one a line: first the facts on which all rows depend, then each row
+of the table. A line is written at once and synced; an incomplete line, after a kill or a power
+failure, is cut off.
 """
 
 import json
@@ -22,9 +22,9 @@ Key = tuple[Any, ...]
 
 
 class RowJournal:
-    """The finished rows of a table in a file; those under another `head` are passed over.
+    """The finished rows of a table in a file; rows under another `head` are ignored.
 
-    The columns `key` tell a row from all others.
+    The columns `key` identify a row.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class RowJournal:
         return list(self._rows.values())
 
     def row(self, key: Key) -> Row | None:
-        """Return the row with a key, or None where it is not finished."""
+        """Return the row with a key, or None if it is not finished."""
         return self._rows.get(key)
 
     def add(self, row: Row) -> None:
-        """Keep a row that has just been finished."""
+        """Store a finished row."""
         with self._path.open("a") as file:
             file.write(json.dumps(dict(row)) + "\n")
             file.flush()
@@ -59,7 +59,7 @@ class RowJournal:
         return tuple(row[name] for name in self._key)
 
     def _read(self, first: str) -> dict[Key, Row] | None:
-        """Return the rows of a journal that begins so, by key; None for none, or another's."""
+        """Return the rows of a journal with this first line, by key; None for any other file."""
         try:
             lines = read_limited(self._path, _MOST_BYTES).decode().split("\n")
         except (FileNotFoundError, UnicodeDecodeError):

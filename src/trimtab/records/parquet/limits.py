@@ -1,7 +1,7 @@
-"""What a Parquet file may make of itself in memory, which its length says nothing about.
+"""Limits for the memory that a Parquet file needs, independent of its length.
 
-Row groups are compressed; and of a text that many rows have, a dictionary holds one copy: a file of
-16 kB may stand for gigabytes of texts.
+Row groups are compressed, and a dictionary holds one copy of a string for many rows: a file of 16
+kB may expand to gigabytes of strings.
 """
 
 from collections.abc import Collection, Iterator
@@ -16,10 +16,10 @@ from trimtab.errors import TrimtabError
 from trimtab.files import open_regular
 
 AGAIN = "run its stage again"
-MOST_ROWS = 10_000_000  # of a table that is read as a whole
+MOST_ROWS = 10_000_000  # of a table that is read at once
 BATCH_ROWS = 1 << 18
-_MOST_BYTES = 1 << 30  # of a row group, and of the texts of a table that is read as a whole
-_MOST_BATCH_BYTES = 1 << 28  # of the texts of a batch
+_MOST_BYTES = 1 << 30  # of a row group, and of the strings of a table that is read at once
+_MOST_BATCH_BYTES = 1 << 28  # of the strings of a batch
 _MOST_FIXED_BYTES = 16  # of a decimal number
 
 
@@ -27,8 +27,8 @@ _MOST_FIXED_BYTES = 16  # of a decimal number
 def opened(path: Path) -> Iterator[pa.NativeFile]:
     """Yield the regular file at `path` for Arrow to read; raises as `open_regular` does.
 
-    Arrow takes paths of UTF-8 only. A file of Python would be read by Arrow's threads under
-    Python's lock, which the end of a process has while it waits for these threads.
+    Arrow only takes paths in UTF-8. It would read a Python file in threads that need Python's lock;
+    at its end a process holds the lock while it waits for these threads.
     """
     with open_regular(path) as file, pa.OSFile(f"/proc/self/fd/{file.fileno()}") as native:
         yield native
@@ -37,10 +37,10 @@ def opened(path: Path) -> Iterator[pa.NativeFile]:
 def check_parquet(
     path: Path, columns: Collection[str] | None = None, *, whole: bool = False
 ) -> None:
-    """Raise TrimtabError for what is no file, or one that needs memory beyond measure.
+    """Raise TrimtabError for a missing file, or one that needs too much memory.
 
-    That is to read its `columns`, or all, in batches of up to 262,144 rows, or `whole`. Raises as
-    pyarrow does for what is no Parquet file.
+    This is the memory to read its `columns`, or all, in batches of up to 262,144 rows, or `whole`.
+    Raises as pyarrow does for files other than Parquet.
     """
     with opened(path) as file:
         facts = pq.read_metadata(file)
@@ -59,7 +59,7 @@ def check_parquet(
 
 
 def _texts_in(path: Path, schema: pq.ParquetSchema, columns: Collection[str] | None) -> list[str]:
-    """Return the columns of texts; raises TrimtabError for kinds that no table of ours has."""
+    """Return the string columns; raises TrimtabError for types that our tables do not have."""
     texts = []
     for column in map(schema.column, range(len(schema))):
         if columns is not None and column.path not in columns:
@@ -75,7 +75,7 @@ def _texts_in(path: Path, schema: pq.ParquetSchema, columns: Collection[str] | N
 
 
 def _check_texts(path: Path, columns: list[str], whole: bool) -> None:
-    """Raise TrimtabError where texts are too long together; as dictionaries they take no room."""
+    """Raise TrimtabError if all strings together are too long; dictionaries save memory here."""
     left_bytes = _MOST_BYTES
     with opened(path) as native, pq.ParquetFile(native, read_dictionary=columns) as file:
         for batch in file.iter_batches(BATCH_ROWS, columns=columns):
@@ -89,7 +89,7 @@ def _check_texts(path: Path, columns: list[str], whole: bool) -> None:
 
 
 def _bytes_of(texts: pa.ChunkedArray) -> int:
-    """Return how many bytes texts have, each counted in each row that has it."""
+    """Return the total length of strings, counted in each row."""
     total = 0
     for chunk in texts.chunks:
         lengths = pc.binary_length(chunk.dictionary).cast(pa.int64())

@@ -1,1 +1,1 @@
-"""What tuning a workload leaves for later ones."""
+"""Results of tuning a workload that later tuning uses."""

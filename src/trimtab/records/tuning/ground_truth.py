@@ -1,7 +1,7 @@
-"""`ground_truth.json`: what system settings cost jobs that are known by their counters alone.
+"""`ground_truth.json`: the costs of system settings for jobs that only their counters identify.
 
-It holds no name, data or hyperparameter of a workload (thesis, section 6.3.5), so that it can be
-shared with other users and machines.
+It holds no name, data or hyperparameter of a workload (thesis, section 6.3.5), so it can be shared
+with other users and machines.
 """
 
 from typing import ClassVar, Literal, Self
@@ -17,9 +17,9 @@ Setting = int | float
 
 @dataclass(frozen=True, config=PART)
 class EventProfile:
-    """What a program's first epoch under settings counted, in events of an epoch over all data.
+    """The counts of a program's first epoch under settings, in events of an epoch over all data.
 
-    Among them is the processor's own time of such an epoch, in ms, as `epoch_cpu_ms`.
+    `epoch_cpu_ms` is the processor's own time of such an epoch, in ms.
     """
 
     settings: dict[Word, Setting]
@@ -34,9 +34,9 @@ class EventProfile:
 
 @dataclass(frozen=True, config=PART)
 class RelativeCost:
-    """What an epoch took under settings, in times of what another one of the job did.
+    """The cost of an epoch under settings, relative to another epoch of the job.
 
-    `energy` is None where it is unknown. `warm`: it was not the first epoch of a program.
+    `energy` is None if unknown. `warm`: it was not the first epoch of a program.
     """
 
     settings: dict[Word, Setting]
@@ -47,9 +47,9 @@ class RelativeCost:
 
 @dataclass(frozen=True, config=PART)
 class KnownJob:
-    """A job on machines of a kind: how to know it again, and what settings cost it.
+    """A job on machines of a kind: its identification, and the costs of settings for it.
 
-    `id` is drawn at random, and the same wherever the job is copied to.
+    `id` is random, and the same in all copies of the job.
     """
 
     id: Word
@@ -66,7 +66,7 @@ class KnownJob:
 
 
 class GroundTruthRecord(Document):
-    """All jobs that are known, in the order they became so."""
+    """All known jobs, in the order of their addition."""
 
     stage: ClassVar[str] = "tune"
     version: Literal[3] = 3

@@ -1,6 +1,6 @@
-"""`known_inference.json`: what inference cost by architecture, so that none is measured twice.
+"""`known_inference.json`: measured costs of inference by architecture, to measure none twice.
 
-What is kept was measured: no objective is in it, so that another one finds the best anew.
+It only has measurements and no objective, so another objective finds its own best.
 """
 
 from typing import ClassVar, Literal, Self
@@ -17,8 +17,9 @@ ParameterValue = bool | int | float | Text | None
 @dataclass(frozen=True, config=PART)
 class Emulated:
     """How a device was emulated: a batch took `slower` times as long as at this machine's full
-    speed, of which `cpu_share` was real execution, and the rest was scaled. From `slower_low` to
-    `slower_high` is the interval; without `left_out_error` its error is not measured."""
+    speed; `cpu_share` of it was real execution, and the rest was scaled. The interval is from
+    `slower_low` to `slower_high`; without `left_out_error` its error is not measured.
+    """
 
     device: Word
     cpu_share: Share
@@ -30,10 +31,10 @@ class Emulated:
 
 @dataclass(frozen=True, config=PART)
 class MeasuredInference:
-    """What inference cost under one configuration: a sample's time and energy, and the times of
-    the batches that were measured; or the `failure`. No energy is known where there is neither a
-    meter nor a model. `not_set` says of settings that were not in effect why not. `emulated` is
-    None for what this machine takes itself."""
+    """The costs of inference under one configuration: a sample's time and energy, and the times of
+    the measured batches; or the `failure`. Energy is unknown without a meter or a model. `not_set`
+    says why settings were not in effect. `emulated` is None for this machine itself.
+    """
 
     configuration: dict[Word, int | float]
     inference_s: Amount = 0.0
@@ -54,7 +55,7 @@ class MeasuredInference:
 
 @dataclass(frozen=True, config=PART)
 class KnownArchitecture:
-    """The configurations that were measured of one architecture.
+    """The measured configurations of one architecture.
 
     `program` is the digest of the inference workload, and `machine` the name of its hardware.
     """
@@ -66,7 +67,7 @@ class KnownArchitecture:
 
 
 class KnownInferenceRecord(Document):
-    """All architectures that are known, in the order they became so."""
+    """All known architectures, in the order of their addition."""
 
     stage: ClassVar[str] = "tune"
     version: Literal[1] = 1

@@ -1,6 +1,6 @@
-"""A file of what machines learn, of which each one writes a part of its own: none waits for a lock.
+"""A file of shared knowledge in parts: each machine writes its own part, without a lock.
 
-So nothing is lost where machines do not see each other's locks. Whoever reads joins all parts.
+So nothing is lost if machines do not see each other's locks. Readers join all parts.
 """
 
 from pathlib import Path
@@ -9,12 +9,12 @@ _PART = ".part"
 
 
 def part_of(path: Path, suffix: str) -> Path:
-    """Return the part of the machine with this `suffix`; the file itself where it is alone."""
+    """Return the part of the machine with this `suffix`; the file itself for a single machine."""
     return path.with_stem(f"{path.stem}{_PART}{suffix}") if suffix else path
 
 
 def parts_of(path: Path) -> list[Path]:
-    """Return what there is of the file that `path`, itself or a part, is of: the file first."""
+    """Return the existing parts of the file at `path`, itself or a part: the file first."""
     stem, _, _ = path.stem.partition(_PART)
     whole = path.with_stem(stem)
     parts = sorted(path.parent.glob(f"{stem}{_PART}_*{path.suffix}"))

@@ -1,1 +1,1 @@
-"""Graphs of tasks: the arrays, and where they come from."""
+"""Graphs of tasks: the arrays, and their sources."""

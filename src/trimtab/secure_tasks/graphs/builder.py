@@ -1,4 +1,4 @@
-"""Tasks one after the other, by what each reads and writes, as OmpSs makes its graph of them."""
+"""Builds a graph from tasks in order, by their reads and writes, as OmpSs does."""
 
 from array import array
 from collections.abc import Hashable, Iterable, Mapping, Set
@@ -16,17 +16,17 @@ BARRIER = "barrier"
 
 @dataclass(slots=True)
 class _Datum:
-    """The last task that wrote it, or -1, and those that have read it since."""
+    """A datum's last writer, or -1, and its readers since."""
 
     writer: int = -1
     readers: list[int] = field(default_factory=list)
 
 
 class GraphBuilder:
-    """Makes a graph of tasks in the order in which a program submits them.
+    """Makes a graph of tasks in the order of their submission.
 
-    A task waits for the last one that wrote what it reads (read after write), and for those that
-    wrote or read what it writes (write after write, write after read).
+    A task waits for the last writers of its inputs (read after write). It also waits for the
+    writers and readers of its outputs (write after write, write after read).
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class GraphBuilder:
         self._edges_from, self._edges_to = array("q"), array("q")
         self._data: dict[Hashable, _Datum] = {}
         self._barrier = -1
-        self._ends: set[int] = set()  # tasks since the last barrier that nothing waits for
+        self._ends: set[int] = set()  # tasks since the last barrier without successors
 
     def __len__(self) -> int:
         return len(self._kind)
@@ -59,11 +59,11 @@ class GraphBuilder:
         target: Iterable[str] = ("cpu",),
         overlaps: Mapping[Hashable, Set[Hashable]] | None = None,
     ) -> int:
-        """Submit a task and return its number; what it updates is in `reads` and in `writes`.
+        """Submit a task and return its number; updated data are in `reads` and in `writes`.
 
-        `after` are numbers of earlier tasks that it waits for besides. Without a working set it is
-        what goes in and out. `overlaps` says of a datum which others share memory with it. Raises
-        UserError for more tasks than a graph holds.
+        `after` are numbers of further predecessors. The working set defaults to the bytes in and
+        out. `overlaps` has, for a datum, the others that share memory with it. Raises UserError for
+        more tasks than a graph holds.
         """
         number = len(self._kind)
         if number >= MOST_TASKS:
@@ -93,7 +93,7 @@ class GraphBuilder:
         return number
 
     def barrier(self) -> None:
-        """Have all tasks that come now wait for all before: `taskwait`, a task of no time."""
+        """Make all later tasks wait for all earlier ones: `taskwait`, a task of no time."""
         ends, self._data = self._ends, {}
         if ends:
             self._ends = set()
@@ -103,7 +103,7 @@ class GraphBuilder:
         """Return the graph of all tasks so far; raises UserError as TaskGraph does."""
         devices = tuple(self._devices) or ("cpu",)
         target = _numbers(self._target)
-        target[target == 0] = (1 << len(devices)) - 1  # a barrier's: any
+        target[target == 0] = (1 << len(devices)) - 1  # barriers run anywhere
         first, successors = successors_of(
             len(self), _numbers(self._edges_from), _numbers(self._edges_to)
         )
@@ -141,7 +141,7 @@ def successors_of(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return edges between `count` tasks as `first_successor` and `successors` of a TaskGraph.
 
-    Sources are 0 to count - 1; an edge that is there twice is one.
+    Sources are 0 to count - 1; duplicate edges are merged.
     """
     order = np.lexsort((successor, source))
     source, successor = source[order], successor[order]

@@ -1,4 +1,4 @@
-"""A user's own Python functions as tasks: the decorator, and the graph that comes of a run.
+"""A user's own Python functions as tasks: the decorator, and the graph of a run.
 
 tasks = TaskRecorder()
 
@@ -25,24 +25,24 @@ from trimtab.secure_tasks.graphs.graph import TaskGraph
 
 _Parameters = ParamSpec("_Parameters")
 _Returned = TypeVar("_Returned")
-# Nobody can write into them, and Python may use one object for two equal ones.
+# Python may use one object for equal immutable values.
 _IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, frozenset, range)
-_MOST_OVERLAP_STEPS = 100_000  # beyond it two arrays count as sharing memory
+_MOST_OVERLAP_STEPS = 100_000  # beyond it, two arrays count as overlapping
 
 
 class TaskRecorder:
     """Runs decorated functions one after the other, and makes a graph of the calls.
 
-    A call is a task, timed; which calls it waits for is decided by the objects that it reads and
-    writes, as OmpSs does (Rocha's thesis, section 8.2). Views of NumPy arrays that share memory are
-    the same data as far as they overlap. What a function returns counts as written by it, unless
-    it is immutable (a number, a text): such values carry no dependence. A task that is called by
-    another is a part of it. A call that raises is no task.
+    A call is a timed task. Its dependences follow from the objects that it reads and writes, as in
+    OmpSs (Rocha's thesis, section 8.2). Overlapping views of NumPy arrays are the same data. A
+    function's result counts as written by it, unless it is immutable (a number, a text): such
+    values carry no dependence. A task called by another is a part of it. A call that raises is no
+    task.
     """
 
     def __init__(self) -> None:
         self._builder = GraphBuilder()
-        self._kept: list[Any] = []  # so that no other object gets the identity of one of them
+        self._kept: list[Any] = []  # so that no other object gets their identities
         self._known: dict[Hashable, Any] = {}
         self._arrays: dict[int, list[Hashable]] = {}  # views by the array that owns their memory
         self._overlaps: dict[Hashable, set[Hashable]] = {}
@@ -59,8 +59,8 @@ class TaskRecorder:
     ) -> Callable[[Callable[_Parameters, _Returned]], Callable[_Parameters, _Returned]]:
         """Return the decorator for a function that reads and writes these parameters.
 
-        `in_` (`in` is a word of Python), `out` and `inout` are names of parameters. Raises
-        UserError for one that the function does not have.
+        `in_` (`in` is a Python keyword), `out` and `inout` are names of parameters. Raises
+        UserError for unknown parameters.
         """
         read, written = {*in_, *inout}, {*out, *inout}
         targets = (target,) if isinstance(target, str) else tuple(target)
@@ -101,7 +101,7 @@ class TaskRecorder:
         return decorate
 
     def taskwait(self) -> None:
-        """Have all tasks that are called now wait for all before."""
+        """Make all later tasks wait for all earlier ones."""
         self._builder.barrier()
 
     def graph(self) -> TaskGraph:
@@ -145,7 +145,7 @@ class TaskRecorder:
         return keys
 
     def _key(self, value: Any) -> Hashable:
-        """Return what names this object, or this part of an array, among all."""
+        """Return a key of this object, or of this part of an array."""
         if not isinstance(value, np.ndarray):
             key: Hashable = id(value)
             if key not in self._known:
@@ -167,7 +167,7 @@ class TaskRecorder:
 
 
 def _owner(value: "np.ndarray[Any, Any]") -> int:
-    """Return the identity of the object at the end of a view's chain, which owns the memory."""
+    """Return the identity of the object that owns a view's memory."""
     owner: Any = value
     while isinstance(owner, np.ndarray) and owner.base is not None:
         owner = owner.base

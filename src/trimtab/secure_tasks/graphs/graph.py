@@ -1,4 +1,4 @@
-"""The task graph: arrays with one value a task, so that a million tasks take tens of megabytes."""
+"""The task graph: arrays with one value per task; a million tasks take tens of megabytes."""
 
 from dataclasses import dataclass
 
@@ -13,24 +13,24 @@ from trimtab.secure_tasks.graphs.order import topological_order
 MOST_TASKS = 1 << 22  # as many as the native programs record
 MOST_EDGES = 1 << 26
 MOST_DEVICES = 16
-MOST_BYTES = 1 << 50  # of a task's data: sums over all tasks stay below 64 bits' largest number
+MOST_BYTES = 1 << 50  # of a task's data: sums over all tasks fit into 64 bits
 MOST_WORK_S = 1e9
-_SHOWN = 5  # tasks of a circle
+_SHOWN = 5  # tasks of a cycle
 
 
 @dataclass(frozen=True, eq=False)
 class TaskGraph:
-    """Tasks 0 to n - 1 and which of them wait for which; checked when it is made.
+    """Tasks 0 to n - 1 and their dependences; checked at creation.
 
-    `kinds` names the functions that tasks run, `devices` the kinds of device they may run on. Of
-    each task, arrays (n,): `kind`, an index into `kinds`; `work_s`, its seconds outside an
-    enclave on a device of speed 1; `bytes_in` and `bytes_out`, what crosses into and out of it;
-    `working_set_bytes`, what it touches; `secure`, whether it runs inside an enclave; `target`,
-    bit d set where it may run on `devices[d]`. Its successors are
-    `successors[first_successor[task] : first_successor[task + 1]]`, rising.
+    `kinds` names the tasks' functions, `devices` the kinds of device they may run on. Arrays (n,),
+    by task: `kind`, an index into `kinds`; `work_s`, its seconds outside an enclave on a device of
+    speed 1; `bytes_in` and `bytes_out`, its input and output; `working_set_bytes`, its memory;
+    `secure`, whether it runs inside an enclave; `target`, bit d set where it may run on
+    `devices[d]`. Its successors are `successors[first_successor[task] : first_successor[task +
+    1]]`, rising.
 
-    Raises UserError that names the task and the key of what cannot be: another length, a negative
-    or infinite cost, more than the limits of this module, a dangling number, a circle.
+    Raises UserError with the task and the key for a wrong length, a negative or infinite cost, a
+    value beyond this module's limits, a dangling number, or a cycle.
     """
 
     kinds: tuple[str, ...]
@@ -110,10 +110,10 @@ class TaskGraph:
         return len(self.kind)
 
     def predecessor_counts(self) -> NDArray[np.int64]:
-        """Return how many tasks each waits for, (n,)."""
+        """Return the number of predecessors of each task, (n,)."""
         counts = np.bincount(self.successors, minlength=len(self))
         return np.asarray(counts, np.int64)
 
     def order(self) -> NDArray[np.int64]:
-        """Return the tasks, each after all that it waits for; those of a circle are left out."""
+        """Return the tasks in topological order; tasks of a cycle are left out."""
         return topological_order(self.first_successor, self.successors, self.predecessor_counts())

@@ -1,4 +1,4 @@
-"""The tasks of a graph in an order that keeps its dependences, and the paths through it."""
+"""Topological order of a graph's tasks, and its longest paths."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,7 @@ def topological_order(
     successors: NDArray[np.int64],
     predecessor_counts: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the tasks, each after all it waits for (Kahn); those on or behind a circle are not
-    among them.
-    """
+    """Return the tasks in topological order (Kahn), without those on or after a cycle."""
     waiting = predecessor_counts.copy()
     order = np.empty(len(waiting), np.int64)
     found = 0
@@ -44,7 +42,7 @@ def path_to_end_s(
 ) -> NDArray[np.float64]:
     """Return for each task the longest sum of `cost_s` from its start to the end of the graph.
 
-    The largest of them is the critical path; `order` is that of `topological_order`.
+    The largest is the critical path; `order` is from `topological_order`.
     """
     path_s = np.zeros(len(cost_s))
     for back in range(len(order)):

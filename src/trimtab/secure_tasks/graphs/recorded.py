@@ -1,4 +1,4 @@
-"""The graph that a native task program recorded of its run: a line of JSON a task."""
+"""The graph that a native task program records of its run: one line of JSON per task."""
 
 import json
 import math
@@ -12,18 +12,18 @@ from trimtab.secure_tasks.graphs.builder import BARRIER, GraphBuilder
 from trimtab.secure_tasks.graphs.graph import MOST_BYTES, MOST_TASKS, MOST_WORK_S, TaskGraph
 
 _MOST_LINE_BYTES = 1 << 24  # a barrier names all tasks before it
-_MOST_PREDECESSORS = 1 << 26  # of all tasks
+_MOST_PREDECESSORS = 1 << 26  # sum over all tasks
 _KEYS = {"task", "kind", "run_s", "bytes_in", "bytes_out", "predecessors"}
 
 
 def read_recorded(
     path: Path, *, secure_kinds: Collection[str] | None = None, target: Collection[str] = ("cpu",)
 ) -> TaskGraph:
-    """Return the graph in a file that a program of `native/secure_tasks` wrote.
+    """Return the graph in a file written by a program of `native/secure_tasks`.
 
-    The record does not say where tasks ran: those of `secure_kinds`, or all, are secure, and all
-    may run on `target`; barriers are neither and run anywhere. Raises UserError without a file, and
-    TrimtabError that names file, line and key for what no such program wrote.
+    The record does not say where tasks ran: tasks of `secure_kinds`, by default all, are secure,
+    and all may run on `target`. Barriers are not secure and run anywhere. Raises UserError without
+    a file, and TrimtabError with file, line and key for an invalid one.
     """
     graph = GraphBuilder()
     edges = 0

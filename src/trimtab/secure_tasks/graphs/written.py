@@ -1,4 +1,4 @@
-"""A task graph that a person writes as YAML."""
+"""A task graph written by hand as YAML."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,7 @@ def _as_list(value: object) -> object:
 
 
 class _Task(BaseModel):
-    """One entry of `tasks`; what it reads and writes are names that the person chose."""
+    """One entry of `tasks`; its inputs and outputs are arbitrary names."""
 
     model_config = PART | ConfigDict(strict=True, populate_by_name=False)
     name: _Name
@@ -59,10 +59,10 @@ class _Written(BaseModel):
 def read_written(path: Path) -> TaskGraph:
     """Return the graph that the YAML file at `path` describes.
 
-    A task waits as the order of the list and its `in`, `out` and `inout` say, and for those that
-    `after` names, which may stand behind it. Raises UserError that names the file and the key for a
-    file that is missing, too large or no YAML, unknown keys, costs below 0, two tasks of one name,
-    names that no task has, and tasks that wait for each other.
+    A task's dependences follow from the order of the list and its `in`, `out` and `inout`; `after`
+    adds others, even of later tasks. Raises UserError with the file and the key for an invalid
+    file: missing, too large or no YAML, unknown keys, costs below 0, duplicate or unknown names of
+    tasks, or cycles.
     """
     try:
         values = yaml_values(path)

@@ -1,1 +1,1 @@
-"""Task programs in enclaves: run here, and their graphs simulated in the enclaves of others."""
+"""Task programs in enclaves: real runs here, and simulated runs in other machines' enclaves."""

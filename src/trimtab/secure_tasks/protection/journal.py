@@ -1,4 +1,4 @@
-"""The runs of task programs that are finished, kept as they finish."""
+"""The journal of finished runs of task programs."""
 
 import json
 from pathlib import Path
@@ -10,9 +10,9 @@ from trimtab.secure_tasks.protection.plan import KEY
 
 
 def journal_of(path: Path, stage: ProtectStage, program: str) -> RowJournal:
-    """Return the finished runs in a file; those of another machine or program are passed over.
+    """Return the finished runs in a file, without those of other machines or programs.
 
-    `program` tells the program, and what it runs, from others.
+    `program` identifies the program and its network.
     """
     asked = json.loads(dump(stage))
     head = {

@@ -1,4 +1,4 @@
-"""One run of a task program for real: how long its tasks take, and the energy meanwhile."""
+"""One real run of a task program: the duration of its tasks, and the energy."""
 
 import os
 from datetime import UTC, datetime
@@ -19,14 +19,14 @@ from trimtab.records.tables import PROTECTED_RUNS
 from trimtab.secure_tasks.protection.plan import SetUp
 from trimtab.secure_tasks.protection.program import NativeProgram
 
-# By OpenMP, whose scheduler is not chosen.
+# OpenMP chooses the scheduler.
 _POLICY = "openmp"
-# What a program prints: when its tasks begin and end, and last the line of JSON.
+# A program prints when its tasks begin and end, and last the line of JSON.
 _MARKS = Marks(epoch=r"^(tasks (begin|end)$|\{)")
 _TASKS = 1  # the epoch between the marks
 _MOST_OUTPUT_BYTES = 1 << 16
 _WATCH_S = 0.2
-# Processor time is counted in steps of some milliseconds: of a shorter run joules say nothing.
+# Processor time has steps of some milliseconds, too coarse for joules of shorter runs.
 _LEAST_ENERGY_S = 0.1
 _WRONG_RESULT, _WRONG_USE = 1, 2  # exit codes: native/secure_tasks/options.h
 _SAID = {"enclave_calls": "calls", "enclave_bytes": "bytes"}
@@ -35,16 +35,16 @@ _SAID = {"enclave_calls": "calls", "enclave_bytes": "bytes"}
 def run_once(
     stage: ProtectStage, native: NativeProgram, set_up: SetUp, repeat: int, folder: Path
 ) -> dict[str, Any]:
-    """Return a run's row of PROTECTED_RUNS; `folder` receives what it printed.
+    """Return a run's row of PROTECTED_RUNS; `folder` receives its output.
 
-    One that fails, as on a machine that lacks what an enclave needs, is a row with its error.
-    Raises TrimtabError where the program gave a wrong result, refuses its size, block or
-    network, or prints what it should not.
+    A failed run, as on a machine without support for enclaves, is a row with its error. Raises
+    TrimtabError where the program gives a wrong result, refuses its size, block or network, or
+    prints unexpected lines.
     """
     program = Program(
         (*native.command(set_up, stage.enclaves), "--marks"),
         Path.cwd(),
-        # Threads that wait leave the cores to those that run in enclaves.
+        # Waiting threads leave the cores to threads in enclaves.
         {**os.environ, "OMP_WAIT_POLICY": "passive"},
         stage.protect.timeout_s,
         marks=_MARKS,
@@ -91,12 +91,12 @@ def run_once(
 
 
 def _why(run: MeasuredRun, name: str) -> str:
-    """Return why a run of the task program `name` failed, in its own words where it has some."""
+    """Return why a run of the task program `name` failed, in its own words if it has any."""
     if run.exit_code == _WRONG_RESULT:
         raise TrimtabError(f"{run.failure}: the result is wrong")
     lines = last_lines(run.stderr)
     if run.exit_code == _WRONG_USE and lines:
-        # The usage follows; no set-up of these sizes would run.
+        # The program printed its usage; no set-up of these sizes would run.
         raise TrimtabError(f"task program {name}: {lines[0]}; change its file")
     return lines[-1] if lines else str(run.failure)
 

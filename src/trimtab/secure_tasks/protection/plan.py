@@ -1,4 +1,4 @@
-"""Which runs of a task program an experiment asks for, and in which order."""
+"""The runs of a task program in an experiment, and their order."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from trimtab.config.groups.protection.protect import EnclaveKind, Variant
 from trimtab.config.stages import ProtectStage
 
 Key = tuple[Any, ...]
-# The columns that tell a run from all others of a program.
+# The columns that identify a run of a program.
 KEY = ("variant", "enclave", "costs", "workers", "size", "block", "repeat")
 
 
 @dataclass(frozen=True)
 class SetUp:
-    """How a program is run; `costs` names the file of `conf/enclave/` that `modelled` waits for."""
+    """A set-up of a program; `costs` names the file in `conf/enclave/` for `modelled`."""
 
     variant: Variant
     enclave: EnclaveKind | None
@@ -24,7 +24,7 @@ class SetUp:
     block: int
 
     def key(self, repeat: int) -> Key:
-        """Return what tells a run of it from all others."""
+        """Return the key of a run."""
         enclave = None if self.enclave is None else str(self.enclave)
         return (
             str(self.variant), enclave, self.costs, self.workers, self.size, self.block, repeat
@@ -32,10 +32,9 @@ class SetUp:
 
 
 def set_ups(stage: ProtectStage) -> list[SetUp]:
-    """Return every set-up once: of all variants and workers, then other sizes and other blocks.
+    """Return every set-up once: all variants and workers, then other sizes and other blocks.
 
-    Sizes and blocks other than the program's own are run on the first number of workers alone, as
-    SGX-OmpSs' authors did.
+    Other sizes and blocks run only on the first number of workers, as by SGX-OmpSs' authors.
     """
     found = []
     for size, block in stage.program.set_ups:
@@ -49,9 +48,9 @@ def set_ups(stage: ProtectStage) -> list[SetUp]:
 
 
 def in_turns(stage: ProtectStage) -> Iterator[tuple[SetUp, int]]:
-    """Yield each set-up with each repeat: all of one repeat together, every other time backwards.
+    """Yield each set-up with each repeat: repeat by repeat, every other one backwards.
 
-    Neither what changes slowly on the machine nor warm caches then favour one.
+    So neither slow changes of the machine nor warm caches favour a set-up.
     """
     forwards = set_ups(stage)
     for repeat in range(stage.protect.repeats):

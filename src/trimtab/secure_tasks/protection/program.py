@@ -1,4 +1,4 @@
-"""The native program of a task program, and the network that it runs."""
+"""The native program of a task program, and its network."""
 
 import hashlib
 import os
@@ -26,14 +26,14 @@ _MIB = 2**20
 
 @dataclass(frozen=True)
 class NativeProgram:
-    """A program that was built, and the file of the network that it runs, if any."""
+    """A built program, and the file of its network, if any."""
 
     path: Path
     network: Path | None
 
     @property
     def digest(self) -> str:
-        """What tells the program and its network from others."""
+        """The digest that identifies the program and its network."""
         files = [self.path] if self.network is None else [self.path, self.network]
         return " ".join(map(sha256_of, files))
 
@@ -52,10 +52,10 @@ class NativeProgram:
 
 
 def native_program(stage: ProtectStage, destination: Path) -> NativeProgram:
-    """Return the program of a stage; its network is written to `destination` where it is not there.
+    """Return the program of a stage; its network is written to `destination` if it is missing.
 
-    That is another one once a file that the command names, or a module of ours that it imports,
-    has changed.
+    A change of a file in the network's command, or of a module of ours that it imports, gives a new
+    network.
 
     Raises UserError where the program was not built, and TrimtabError where the network's command
     fails.
@@ -70,10 +70,10 @@ def native_program(stage: ProtectStage, destination: Path) -> NativeProgram:
 
 
 def _digest_of(command: Sequence[str]) -> str:
-    """Return a digest of a command, the files that it names and the modules of ours they import."""
+    """Return a digest of a command, its files and the modules of ours they import."""
     files: set[Path] = set()
     for word in command:
-        with suppress(OSError, ValueError):  # no path at all
+        with suppress(OSError, ValueError):  # not a path
             if (path := Path(word)).is_file():
                 files |= {path.resolve(), *(sources_of([path]) if path.suffix == ".py" else ())}
     of_all = [*command, *map(sha256_of, sorted(files))]
@@ -102,7 +102,7 @@ def _write_network(program: TaskProgram, network: Path, timeout_s: float) -> Non
 
 
 def _costs(enclave: Enclave) -> tuple[float, float, float, int]:
-    """Return what a modelled enclave waits for; encryption it does itself."""
+    """Return the costs that a modelled enclave simulates; it really encrypts."""
     bound = Bound.TYPICAL
     cache = enclave.page_cache
     bytes_of_it = _NO_CACHE_BYTES if cache is None else int(cache.usable_mib * _MIB)

@@ -1,4 +1,4 @@
-"""The stage: every run of a task program, each once, and the simulations of its graphs."""
+"""The stage `protect`: all runs of a task program, and the simulations of its graphs."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -27,11 +27,10 @@ Tell = Callable[[str], None]
 def protect(stage: ProtectStage, destination: Path, tell: Tell) -> None:
     """Write `runs.parquet` to `destination`: rows of PROTECTED_RUNS, measured ones first.
 
-    Finished runs are kept beside it, in `journal.jsonl`, and not repeated when it is called again
-    with the same program on the same machine. What the program runs, if anything, is written there
-    first. A run that fails is a row with its error, and is tried again when it is called again.
-    Raises UserError, before anything runs, where the program was not built or a policy is not
-    there, and TrimtabError where a result is wrong.
+    Finished runs are kept beside it, in `journal.jsonl`; later calls with the same program on the
+    same machine do not repeat them. The program's network, if any, is written there first. A failed
+    run is a row with its error; later calls retry it. Raises UserError, before anything runs, for a
+    missing program or policy, and TrimtabError for a wrong result.
     """
     for policy in stage.protect.policies:
         if policy not in policy_names():

@@ -1,4 +1,4 @@
-"""The graphs that a task program records, simulated in enclaves that this machine does not have."""
+"""Simulations of a task program's recorded graphs, in enclaves that this machine lacks."""
 
 import os
 import subprocess
@@ -29,9 +29,9 @@ def simulated_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield rows of PROTECTED_RUNS: every size and block, enclave, variant, workers and policy.
 
-    Sizes and blocks other than the program's own are simulated on one worker and the most, under
-    the first policy. Encrypted variants are left out for enclaves whose file does not tell what
-    encryption costs. `folder` receives the recorded graphs.
+    Other sizes and blocks are simulated on one worker and on the most, under the first policy.
+    Encrypted variants are left out for enclaves without a cost of encryption. `folder` receives the
+    recorded graphs.
     """
     if not stage.enclaves:
         return
@@ -58,8 +58,8 @@ def recorded(
 ) -> TaskGraph:
     """Return the graph of a run of *ompss* on one worker.
 
-    Each task has the median time of its kind, so that one that others held up counts as the rest.
-    Raises TrimtabError where the run fails.
+    Each task gets the median time of its kind, against outliers by other load. Raises TrimtabError
+    where the run fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{size}x{block}.jsonl"

@@ -1,4 +1,4 @@
-"""The events that every policy's loop is made of: a task starts, a task ends."""
+"""The events of every policy's loop: a task starts, a task ends."""
 
 from trimtab.clusters.compiled import inlined
 from trimtab.secure_tasks.simulation.model import NOBODY, GraphModel, GraphState
@@ -14,7 +14,7 @@ def may_run(m: GraphModel, s: GraphState, number: int, worker: int) -> bool:
 
 @inlined
 def paging_factor(m: GraphModel, s: GraphState, task: int) -> float:
-    """Return by how much paging stretches a task that enters the enclave now, 1 or more."""
+    """Return the slowdown by paging of a task that enters the enclave now, 1 or more."""
     inside_bytes = float(s.clock[0].inside_bytes + m.working_set_bytes[task])
     over_bytes = inside_bytes - m.limits[0].page_cache_bytes
     if over_bytes <= 0.0:
@@ -24,7 +24,7 @@ def paging_factor(m: GraphModel, s: GraphState, task: int) -> float:
 
 @inlined
 def start(m: GraphModel, s: GraphState, task: int, worker: int) -> None:
-    """Start a task on an idle worker; what it takes is settled now."""
+    """Start a task on an idle worker; its duration is fixed now."""
     clock = s.clock[0]
     duration_s = m.cost_s[task]
     if m.class_secure[m.task_class[task]]:
@@ -44,7 +44,7 @@ def start(m: GraphModel, s: GraphState, task: int, worker: int) -> None:
 
 @inlined
 def next_end(s: GraphState) -> int:
-    """Return the worker whose task ends first, the lowest at one time; NOBODY: none runs."""
+    """Return the worker whose task ends first, the lowest among equals; NOBODY if none runs."""
     found, end_s = NOBODY, float("inf")
     for worker in range(len(s.end_s)):
         if s.end_s[worker] < end_s:
@@ -54,7 +54,7 @@ def next_end(s: GraphState) -> int:
 
 @inlined
 def finish(m: GraphModel, s: GraphState, worker: int) -> int:
-    """Go on to the end of a worker's task and return the task; its successors wait for one less."""
+    """Advance to the end of a worker's task and return the task; update its successors' counts."""
     task = s.running[worker]
     clock = s.clock[0]
     clock.now_s = s.end_s[worker]
@@ -68,6 +68,6 @@ def finish(m: GraphModel, s: GraphState, worker: int) -> int:
 
 @inlined
 def released(s: GraphState, task: int) -> bool:
-    """Return whether a task, one of whose predecessors has ended, waits for no other."""
+    """Record that a task's predecessor has ended; return whether the task is ready."""
     s.waiting[task] -= 1
     return bool(s.waiting[task] == 0)

@@ -1,4 +1,4 @@
-"""The machine that a task graph is simulated on: its workers, and what its enclave allows."""
+"""The machine that simulates a task graph: its workers, and its enclave's limits."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MOST_WORKERS = 1024
 
 @dataclass(frozen=True)
 class WorkerKind:
-    """`count` equal workers: a task of 1 s takes 1 / `speed` s on one; power is of each of them."""
+    """`count` equal workers: a task of 1 s takes 1 / `speed` s on one; power is per worker."""
 
     device: str
     count: int
@@ -35,12 +35,12 @@ class WorkerKind:
 
 @dataclass(frozen=True)
 class EnclaveLimits:
-    """What all tasks inside share.
+    """The limits that all tasks inside share.
 
-    At most `thread_limit` run there at once. A task that starts as the k-th inside takes
-    `contention[k - 1]` times its seconds (the last entry holds for more). Where the working sets
-    inside, its own among them, add up to more than `page_cache_bytes`, it takes
-    1 + `paging_slowdown` x (the share that does not fit) times as long.
+    At most `thread_limit` tasks run inside at once. A task that starts as the k-th inside takes
+    `contention[k - 1]` times its seconds (the last entry holds for more). Where all working sets
+    inside add up to more than `page_cache_bytes`, it takes 1 + `paging_slowdown` x (the excess
+    share) times as long.
     """
 
     thread_limit: int = MOST_WORKERS
@@ -72,7 +72,7 @@ class EnclaveMachine:
 
     @property
     def count(self) -> int:
-        """How many workers there are."""
+        """The number of workers."""
         return sum(kind.count for kind in self.workers)
 
     def per_worker(self, name: str) -> NDArray[np.float64]:
@@ -81,7 +81,7 @@ class EnclaveMachine:
         return np.repeat(np.array([getattr(kind, name) for kind in self.workers], float), counts)
 
     def device_bits(self, graph: TaskGraph) -> NDArray[np.int64]:
-        """Return for each worker the bit of `target` that it serves; 0: no task names its device.
+        """Return each worker's device as a bit of `target`; 0: no task names its device.
 
         Raises UserError where a task may run on no worker.
         """

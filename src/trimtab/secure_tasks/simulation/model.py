@@ -1,4 +1,4 @@
-"""What the compiled policies work on: a graph on a machine, and how far the simulation is."""
+"""The data of the compiled policies: a graph on a machine, and the simulation's state."""
 
 from typing import NamedTuple, cast
 
@@ -13,8 +13,8 @@ NOBODY = cast(int, np.int64(-1))  # in place of a task or a worker
 CLOCK = np.dtype(
     [
         ("now_s", np.float64),
-        ("ready", np.int64),  # tasks that have been released and not started
-        ("released", np.int64),  # so far: the next task's place in the order of release
+        ("ready", np.int64),  # released tasks that have not started
+        ("released", np.int64),  # count so far: the next task's place in the order of release
         ("inside", np.int64),  # tasks in the enclave
         ("inside_bytes", np.int64),  # their working sets
     ]
@@ -29,32 +29,34 @@ LIMITS = np.dtype(
 
 
 class GraphModel(NamedTuple):
-    """What never changes. Tasks of equal target and protection are one class: its members may run
-    in the same places, so a queue of them needs to be looked at in one place only.
+    """The constants.
+
+    Tasks of equal target and protection are one class: they may run in the same places, so only the
+    first of a queue has to be checked.
     """
 
     first_successor: NDArray[np.int64]
     successors: NDArray[np.int64]
-    cost_s: NDArray[np.float64]  # (n,) where it has to run, before contention and paging
+    cost_s: NDArray[np.float64]  # (n,) inside or outside, before contention and paging
     working_set_bytes: NDArray[np.int64]
     task_class: NDArray[np.int64]  # (n,)
     class_target: NDArray[np.int64]  # (classes,)
     class_secure: NDArray[np.int64]  # (classes,)
-    device: NDArray[np.int64]  # (workers,) the bit of the targets that it serves
+    device: NDArray[np.int64]  # (workers,) its device's bit of targets
     speed: NDArray[np.float64]  # (workers,)
-    contention: NDArray[np.float64]  # (workers + 1,) by tasks inside
+    contention: NDArray[np.float64]  # (workers + 1,) by number of tasks inside
     limits: NDArray[np.void]  # one LIMITS
 
 
 class GraphState(NamedTuple):
-    """What changes with every event."""
+    """The state, which changes with every event."""
 
     clock: NDArray[np.void]  # one CLOCK
     waiting: NDArray[np.int64]  # (n,) predecessors that have not ended
     running: NDArray[np.int64]  # (workers,) task, or NOBODY
-    end_s: NDArray[np.float64]  # (workers,) of its task; infinite without one
+    end_s: NDArray[np.float64]  # (workers,) end of its task; infinite without one
     busy_s: NDArray[np.float64]  # (workers,)
-    start_s: NDArray[np.float64]  # (n,) likewise the following, or (0,) where nobody asks
+    start_s: NDArray[np.float64]  # (n,) or, if not kept, (0,); also the following
     finish_s: NDArray[np.float64]
     worker: NDArray[np.int64]
 

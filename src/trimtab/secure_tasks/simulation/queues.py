@@ -1,8 +1,8 @@
-"""Queues of ready tasks in the order of their release, linked through arrays: no task is copied.
+"""Queues of ready tasks in the order of their release, linked through arrays.
 
-A queue is one for each holder and class of tasks: that a worker may run the first of a class, it
-may run any of it, so the oldest task of a holder that a worker may run is the oldest among the
-first ones of its classes.
+There is a queue for each holder and class of tasks. A worker that may run the first task of a class
+may run all of it. So a holder's oldest task that a worker may run is the oldest among the heads of
+its classes.
 """
 
 from typing import NamedTuple
@@ -35,7 +35,7 @@ def build_queues(m: GraphModel, holders: int) -> Queues:
 
 @inlined
 def put(m: GraphModel, s: GraphState, q: Queues, holder: int, task: int) -> None:
-    """Put a released task at the end of a holder's queue."""
+    """Append a released task to a holder's queue."""
     number = m.task_class[task]
     clock = s.clock[0]
     q.order[task] = clock.released
@@ -66,7 +66,7 @@ def _remove(m: GraphModel, q: Queues, holder: int, task: int) -> None:
 
 @inlined
 def take_oldest(m: GraphModel, s: GraphState, q: Queues, holder: int, worker: int) -> int:
-    """Take out the task that was released first of those that `worker` may run, or NOBODY."""
+    """Remove and return the earliest released task that `worker` may run, or NOBODY."""
     found = NOBODY
     for number in range(len(m.class_target)):
         head = q.first[holder, number]
@@ -83,7 +83,7 @@ def take_oldest(m: GraphModel, s: GraphState, q: Queues, holder: int, worker: in
 
 @inlined
 def take_newest(m: GraphModel, s: GraphState, q: Queues, holder: int, worker: int) -> int:
-    """Take out the task that was released last of those that `worker` may run, or NOBODY."""
+    """Remove and return the latest released task that `worker` may run, or NOBODY."""
     found = NOBODY
     for number in range(len(m.class_target)):
         tail = q.last[holder, number]

@@ -1,4 +1,4 @@
-"""A task graph on a machine under a policy: how long it takes, and with how much energy."""
+"""Simulates a task graph on a machine under a policy: run time and energy."""
 
 from dataclasses import dataclass
 
@@ -16,10 +16,10 @@ from trimtab.secure_tasks.simulation.model import build_model, build_state
 
 @dataclass(frozen=True)
 class SimulatedRun:
-    """What came of a graph: all of it modelled.
+    """The result of a simulated graph; all values are modelled.
 
-    `busy_s` is of each worker; `energy_j` its busy and idle power up to the makespan, summed.
-    `tasks`, if asked for, has a row a task: `start_s`, `end_s` since the begin, and `worker`.
+    `busy_s` is by worker; `energy_j` sums busy and idle power up to the makespan. `tasks`, if
+    requested, has one row per task: `start_s`, `end_s` since the start, and `worker`.
     """
 
     makespan_s: float
@@ -39,10 +39,10 @@ def simulate(
 ) -> SimulatedRun:
     """Run `graph` in a model of `machine` under the policy of that name.
 
-    Of each task, arrays (n,): `unprotected_s`, its seconds outside an enclave on a worker of speed
-    1 (its `work_s`, if not given), and `enclave_s`, those inside one, alone in it and without
-    paging (as outside, if not given). Raises UserError for a policy that is not there, costs that
-    are none, and tasks that no worker may run.
+    Arrays (n,), by task: `unprotected_s`, seconds outside an enclave on a worker of speed 1
+    (default: `work_s`), and `enclave_s`, seconds alone inside one without paging (default: as
+    outside). Raises UserError for an unknown policy, invalid costs, and tasks that no worker may
+    run.
     """
     outside_s = _checked("unprotected_s", graph, graph.work_s, unprotected_s)
     inside_s = _checked("enclave_s", graph, outside_s, enclave_s)
@@ -62,7 +62,7 @@ def simulate(
 
 
 def policy_names() -> list[str]:
-    """Return the policies that there are: modules of the package `policies`."""
+    """Return the names of the policies: modules of the package `policies`."""
     return module_names(policies.__path__)
 
 

@@ -1,7 +1,7 @@
-"""What is free on the nodes, and the search for the first that has room.
+"""Free resources of nodes, and the search for the first node with room.
 
-Each node type has a binary tree over its nodes whose entries are the most free CPU, GPU and
-memory of any node below: a search goes straight past nodes that are full.
+Each node type has a binary tree over its nodes. An entry has the largest free CPU, GPU and memory
+of the nodes below, so a search skips full nodes.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from trimtab.simulation.kernel.queues import fits, unblock
 
 @inlined
 def refresh(m: KernelModel, s: KernelState, number: int) -> None:
-    """Bring the search tree up to date with what is free on a node; nothing, if it is down."""
+    """Update the search tree with a node's free resources; none, if it is down."""
     node = s.nodes[index(number)]
     kind = node.type
     facts = m.kinds[index(kind)]
@@ -37,7 +37,7 @@ def refresh(m: KernelModel, s: KernelState, number: int) -> None:
 
 @inlined
 def take(m: KernelModel, s: KernelState, number: int, shape: Any) -> None:
-    """Reserve what a job of `shape` asks for on a node."""
+    """Reserve the request of a job of `shape` on a node."""
     node = s.nodes[index(number)]
     node.free_cpu -= shape.cpu
     node.free_gpu -= shape.gpu
@@ -47,7 +47,7 @@ def take(m: KernelModel, s: KernelState, number: int, shape: Any) -> None:
 
 @inlined
 def give_back(m: KernelModel, s: KernelState, number: int, shape: Any, since_s: float) -> None:
-    """Free what a job of `shape` held on a node from `since_s` until now."""
+    """Free the resources that a job of `shape` held on a node since `since_s`."""
     node = s.nodes[index(number)]
     node.free_cpu += shape.cpu
     node.free_gpu += shape.gpu
@@ -60,9 +60,9 @@ def give_back(m: KernelModel, s: KernelState, number: int, shape: Any, since_s: 
 
 @inlined
 def search(m: KernelModel, s: KernelState, kind: int, shape: Any, image: int, but: int) -> int:
-    """Return the lowest number of a node of a type with room, `but` left out; or NOBODY.
+    """Return the lowest number of a node of a type with room, except `but`; or NIL.
 
-    `image`: WITH the job's, WITHOUT it, or ANY.
+    `image`: WITH the job's image, WITHOUT it, or ANY.
     """
     if not m.sites[shape.job_class, kind].runs:
         return NIL
@@ -78,7 +78,7 @@ def search(m: KernelModel, s: KernelState, kind: int, shape: Any, image: int, bu
             number = facts.first_node + at - leaves
             if number != but and (image == ANY or s.images[shape.job_class, number] == image):
                 return int(number)
-        while at & 1:  # past the subtree: up while it is a right one, then to its sibling
+        while at & 1:  # skip the subtree: up from right children, then to the sibling
             at >>= 1
         if at == 0:
             return NIL
@@ -89,7 +89,7 @@ def search(m: KernelModel, s: KernelState, kind: int, shape: Any, image: int, bu
 def first_with_room(
     m: KernelModel, s: KernelState, kind: int, shape: Any, image: int, but: int
 ) -> int:
-    """Return what `search` does; nothing is searched where no node of the type would do."""
+    """Return the result of `search`, or NIL at once where no node of the type fits."""
     nodes = m.kinds[kind].nodes
     lacking = s.lacking[shape.job_class, kind]
     if (image == WITHOUT and lacking == 0) or (image == WITH and lacking == nodes):
@@ -99,7 +99,7 @@ def first_with_room(
 
 @inlined
 def bring_image(s: KernelState, number: int, job_class: int) -> None:
-    """Have a node hold the image of a class."""
+    """Record that a node has the image of a class."""
     if not s.images[job_class, number]:
         s.images[job_class, number] = True
         s.lacking[job_class, s.nodes[index(number)].type] -= 1

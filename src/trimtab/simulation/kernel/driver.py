@@ -24,7 +24,7 @@ class KernelSimulator:
     """The compiled simulator."""
 
     def __init__(self, arrivals: Arrivals, policy: Policy, demand: SimulationRequest) -> None:
-        """Raise UserError where the policy was made for another cluster."""
+        """Raise UserError where the policy is for another cluster."""
         self._arrivals = arrivals
         self._demand = demand
         self._model = build_model(
@@ -36,19 +36,19 @@ class KernelSimulator:
         allocations = 2 * _ROWS if demand.allocations else 0
         self._output = _empty_output(allocations)
         self._idle_w = np.array([node_type.idle_w for node_type in arrivals.cluster.node_types])
-        self._known = 0  # shapes
+        self._known = 0  # number of known shapes
         self._load: list[LoadRow] = []
         self._finished: list[NDArray[np.void]] = []
 
     def run(self, frames: Iterable[pd.DataFrame]) -> Iterator[Batch]:
-        """Simulate the trace and yield what comes out, in order."""
+        """Simulate the trace and yield batches, in order."""
         with Prefetcher(self._chunks(frames)) as chunks:
             yield from self._simulate(chunks)
 
     def _chunks(
         self, frames: Iterable[pd.DataFrame]
     ) -> Iterator[tuple[NDArray[np.void], NDArray[np.void]]]:
-        """Yield chunks, each with the shapes that are new in it."""
+        """Yield chunks, each with its new shapes."""
         known = 0
         for frame in frames:
             chunk = self._arrivals.chunk(frame)
@@ -85,7 +85,7 @@ class KernelSimulator:
                 return
 
     def end(self) -> End:
-        """Return how it ended."""
+        """Return the end of the simulation."""
         clock, nodes = self._state.clock[0], self._state.nodes
         end_s = float(clock["now_s"])
         down_s = nodes["down_s"] + np.where(nodes["up"], 0.0, end_s - nodes["down_since_s"])
@@ -104,13 +104,13 @@ class KernelSimulator:
         if self._demand.maintain is not None:
             self._finished.append(rows.copy())
         yield Batch(rows, self._output.allocations[: clock["allocations"]], self._load)
-        # What was given out may still be read, in another thread.
+        # Another thread may still read the yielded arrays.
         self._output = _empty_output(len(self._output.allocations))
         clock["rows"] = clock["allocations"] = 0
         self._load = []
 
     def _make_room(self) -> None:
-        # One event may end an allocation of every running job, and of the places they move to.
+        # One event may end the allocations of all running jobs, and of their new places.
         needed = 2 * (3 * int(self._state.clock["running"][0]) + 8)
         if self._demand.allocations and len(self._output.allocations) < needed:
             self._output = _empty_output(needed)

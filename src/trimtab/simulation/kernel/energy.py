@@ -1,8 +1,8 @@
-"""Power integrated over time, exactly, as it is constant between events.
+"""Exact integrals of power over time; power is constant between events.
 
-A node's active power is f(u) times the sum of what its tasks' cores draw, plus its GPUs, where u
-is the share of its cores that draw and f(u) = load curve / u. As f is common to all tasks of the
-node, its integral over time, kept with the node, gives each task's energy when that one ends.
+A node's active power is f(u) times the sum of its tasks' core power, plus its GPUs' power. Here u
+is the share of its active cores and f(u) = load curve / u. All tasks of the node share f, so its
+integral over time, kept with the node, gives each task's energy at its end.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ def _integrate(node: Any, now_s: float) -> None:
 
 @inlined
 def _draw(m: KernelModel, node: Any, shape: Any, level: int, now_s: float) -> tuple[float, float]:
-    """Have a task draw power from now on; return its watts, and its GPUs'."""
+    """Start a task's power draw; return its watts, and its GPUs' watts."""
     pace = m.paces[index(shape.job_class), index(node.type), index(level)]
     watts = shape.cpu / node.cpu * pace.watts
     gpu_watts = shape.gpu * 1e-3 * pace.gpu_watts
@@ -48,21 +48,21 @@ def _draw(m: KernelModel, node: Any, shape: Any, level: int, now_s: float) -> tu
 def _stop(
     m: KernelModel, node: Any, shape: Any, watts: float, gpu_watts: float, now_s: float
 ) -> None:
-    """Have a task draw no more."""
+    """End a task's power draw."""
     _integrate(node, now_s)
     node.drawing -= 1
     node.drawing_cpu -= shape.cpu
     if node.drawing > 0:
         node.watts -= watts
         node.gpu_watts -= gpu_watts
-    else:  # nothing of the rounding errors stays
+    else:  # removes rounding errors
         node.watts = node.gpu_watts = 0.0
     node.factor = _load_factor(m, node)
 
 
 @inlined
 def draw_here(m: KernelModel, s: KernelState, job: Any, shape: Any) -> None:
-    """Have a job draw power where it is."""
+    """Start a job's power draw at its place."""
     node, now_s = s.nodes[index(job.node)], s.clock[0].now_s
     job.drawing_w, job.drawing_gpu_w = _draw(m, node, shape, job.level, now_s)
     job.drawing_since_s, job.drawing_from = now_s, node.factor_s
@@ -70,7 +70,7 @@ def draw_here(m: KernelModel, s: KernelState, job: Any, shape: Any) -> None:
 
 @inlined
 def stop_here(m: KernelModel, s: KernelState, job: Any, shape: Any) -> None:
-    """End that, if it was so, and add the energy to the job's."""
+    """End that power draw, if any, and add the energy to the job's."""
     if job.drawing_since_s < INFINITY:
         node, now_s = s.nodes[index(job.node)], s.clock[0].now_s
         _stop(m, node, shape, job.drawing_w, job.drawing_gpu_w, now_s)
@@ -81,7 +81,7 @@ def stop_here(m: KernelModel, s: KernelState, job: Any, shape: Any) -> None:
 
 @inlined
 def draw_there(m: KernelModel, s: KernelState, job: Any, shape: Any) -> None:
-    """Have a job draw power at the place that it moves to."""
+    """Start a job's power draw at the place that it moves to."""
     node, now_s = s.nodes[index(job.there)], s.clock[0].now_s
     job.there_w, job.there_gpu_w = _draw(m, node, shape, job.there_level, now_s)
     job.there_drawing_since_s, job.there_drawing_from = now_s, node.factor_s
@@ -89,7 +89,7 @@ def draw_there(m: KernelModel, s: KernelState, job: Any, shape: Any) -> None:
 
 @inlined
 def stop_there(m: KernelModel, s: KernelState, job: Any, shape: Any) -> None:
-    """End that, if it was so, and add the energy to the job's."""
+    """End that power draw, if any, and add the energy to the job's."""
     if job.there_drawing_since_s < INFINITY:
         node, now_s = s.nodes[index(job.there)], s.clock[0].now_s
         _stop(m, node, shape, job.there_w, job.there_gpu_w, now_s)

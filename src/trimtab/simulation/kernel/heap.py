@@ -1,7 +1,7 @@
-"""The events of running jobs: a binary heap of jobs by the earliest event of each.
+"""The events of running jobs: a binary heap of jobs by their earliest event.
 
-A job's place in the heap is kept with the job, so that its event can be moved or taken out. The
-order is total: time, then kind of event, then number of the job.
+Each job stores its place in the heap, so its event can be moved or removed. The order is total:
+time, then kind of event, then number of the job.
 """
 
 from typing import Any
@@ -58,7 +58,7 @@ def _sink(s: KernelState, at: int, time_s: float, order: int, slot: int) -> None
 
 @inlined
 def _earliest(job: Any) -> tuple[float, int]:
-    """Return the time and the kind of the next of a job's own events."""
+    """Return the time and the kind of a job's next own event."""
     time_s, kind = job.finish_s, layout.FINISH
     if job.draw_s < time_s:
         time_s, kind = job.draw_s, layout.DRAW
@@ -73,7 +73,7 @@ def _earliest(job: Any) -> tuple[float, int]:
 
 @inlined
 def schedule(s: KernelState, slot: int) -> None:
-    """Put a job at the place in the heap that its next event gives it."""
+    """Insert or move a job in the heap by its next event."""
     job = s.jobs[index(slot)]
     time_s, kind = _earliest(job)
     order = (kind << KIND_SHIFT) | job.job
@@ -95,7 +95,7 @@ def schedule(s: KernelState, slot: int) -> None:
 
 @inlined
 def unschedule(s: KernelState, slot: int) -> None:
-    """Take a job out of the heap."""
+    """Remove a job from the heap."""
     at = s.jobs[index(slot)].heap
     s.jobs[index(slot)].heap = NIL
     clock = s.clock[0]

@@ -1,9 +1,9 @@
-"""The event loop: takes the earliest event, then has waiting jobs tried, until it must return.
+"""The event loop: takes the earliest event, then tries waiting jobs, until it has to return.
 
-At one instant jobs' own events come first (finish, image there, moved, sprint timer; by number
-of the job within each), then outages, the empty sprint budget, arrivals; only then are waiting
-jobs given places, and only then come tick, sample and maintenance. So jobs that arrive at one
-instant are served by priority, in whatever order the trace lists them.
+At one instant, jobs' own events come first: finish, image there, moved, sprint timer, each by
+number of the job. Then come outages, the empty sprint budget and arrivals. Then waiting jobs are
+placed. Tick, sample and maintenance come last. So jobs that arrive at one instant are served by
+priority, not in the order of the trace.
 """
 
 import math
@@ -24,8 +24,10 @@ _JOB, _OUTAGE, _EMPTY, _ARRIVAL, _TICK, _SAMPLE, _MAINTAIN, _NOTHING = range(8)
 
 @lean
 def _victim(m: KernelModel, s: KernelState, shape: Any) -> int:
-    """Return the running job of the lowest priority below `shape`'s, and of those the last
-    started, whose leaving makes room; or NOBODY."""
+    """Return the job to evict for `shape`, whose eviction makes room; or NIL.
+
+    It has the lowest priority, below the new job's; among equals, the latest start.
+    """
     victim, lowest = NIL, shape.priority
     slot = s.clock[0].last_running
     while slot != NIL:
@@ -46,9 +48,9 @@ def _victim(m: KernelModel, s: KernelState, shape: Any) -> int:
 
 @inlined
 def _dispatch(m: KernelModel, s: KernelState, out: KernelOutput) -> None:
-    """Give places to the jobs that wait, in their order, as far as there is room."""
+    """Place waiting jobs, in their order, while there is room."""
     rules, clock = m.rules[0], s.clock[0]
-    if rules.evicts:  # whom a job may evict changes with every start
+    if rules.evicts:  # every start changes the jobs that may be evicted
         for at in range(clock.actives):
             s.shapes[index(s.active[index(at)])].blocked = 0
     while clock.actives > 0:
@@ -105,7 +107,7 @@ def _outage(m: KernelModel, s: KernelState, out: KernelOutput) -> None:
 
 @inlined
 def _own_event(m: KernelModel, s: KernelState, out: KernelOutput) -> None:
-    """Take the event at the top of the heap."""
+    """Handle the event at the top of the heap."""
     slot = s.heap[0].slot
     kind = s.heap[0].order >> KIND_SHIFT
     if kind == layout.FINISH:
@@ -122,7 +124,7 @@ def _own_event(m: KernelModel, s: KernelState, out: KernelOutput) -> None:
 
 @lean
 def _other_event(m: KernelModel, s: KernelState) -> tuple[float, int]:
-    """Return the time and kind of the next event that jobs and their sprints have no part in."""
+    """Return the time and kind of the next event other than jobs' own."""
     clock = s.clock[0]
     time_s, what = INFINITY, _NOTHING
     if clock.outage < len(m.outages):
@@ -140,11 +142,10 @@ def _other_event(m: KernelModel, s: KernelState) -> tuple[float, int]:
 def run(
     m: KernelModel, s: KernelState, chunk: Any, position: int, last: bool, out: KernelOutput
 ) -> Any:
-    """Go on from `position` of `chunk` until the caller is needed; return why, and the position.
+    """Continue from `position` of `chunk` until the caller is needed; return why, and the position.
 
-    `chunk` is an array of ARRIVAL.
-    `last`: no chunk follows. The reason is one of layout's; SAMPLE and MAINTAIN come at the time
-    `clock.now_s`, and the caller sets the time of the next.
+    `chunk` is an array of ARRIVAL. `last`: no chunk follows. The reason is one of layout's. SAMPLE
+    and MAINTAIN are at the time `clock.now_s`; the caller sets the next one's time.
     """
     clock, rules = s.clock[0], m.rules[0]
     arrivals, rows, allocations = len(chunk), len(out.rows), len(out.allocations)

@@ -11,7 +11,7 @@ from trimtab.policies import layout
 from trimtab.policies.base import Policy
 from trimtab.policies.layout import INFINITY, NIL, KernelModel, KernelState
 
-# What every policy says of itself, and the rules hold under the same names.
+# Attributes of every policy, with the same names in the rules.
 _OF_EVERY_POLICY = (
     "level", "by_priority", "head_of_line", "evicts", "resumes", "free_migration",
     "hold_when_pending", "tick_s", "sprint_level", "budget_s", "replenish_s_per_s",
@@ -21,7 +21,7 @@ _OF_EVERY_POLICY = (
 def class_tables(
     cluster: Cluster, job_classes: Sequence[JobClass]
 ) -> tuple[NDArray[np.void], NDArray[np.void]]:
-    """Return PACE by [class, type, level] and SITE by [class, type], without predictions."""
+    """Return SERVICE_RATE [class, type, level] and CLASS_ON_TYPE [class, type], unpredicted."""
     types = cluster.node_types
     most = max(len(node_type.levels) for node_type in types)
     paces = np.zeros((len(job_classes), len(types), most), layout.SERVICE_RATE)
@@ -44,7 +44,7 @@ def class_tables(
 
 
 def outage_events(cluster: Cluster) -> NDArray[np.void]:
-    """Return failures and returns in the order of time; at one time returns first, then nodes."""
+    """Return failures and returns by time, then returns first, then by node."""
     events = [(outage.down_s, outage.node, 0) for outage in cluster.outages]
     events += [
         (outage.up_s, outage.node, 1) for outage in cluster.outages if outage.up_s < INFINITY
@@ -155,7 +155,7 @@ def with_slots(s: KernelState, slots: int) -> KernelState:
 
 
 def with_shapes(s: KernelState, known: int, more: NDArray[np.void]) -> KernelState:
-    """Return `s`, which knows the first `known` shapes, with those that are new."""
+    """Return `s`, which has the first `known` shapes, with the new ones."""
     if known + len(more) > len(s.shapes):
         size = 2 * (known + len(more))
         shapes, active = np.zeros(size, layout.SHAPE), np.zeros(size, np.int64)

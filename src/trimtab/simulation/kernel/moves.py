@@ -1,4 +1,4 @@
-"""Migration: the new place is set up while the old one works, then the work left moves over."""
+"""Migration: the new place is set up while the old one works, then the remaining work moves."""
 
 from trimtab.clusters.compiled import lean
 from trimtab.policies import layout
@@ -12,7 +12,7 @@ from trimtab.simulation.kernel.running import advance, change_level, end_sprint,
 
 @lean
 def switch(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, pause_s: float) -> None:
-    """Go on at the new place, after a pause of `pause_s` in which state moves."""
+    """Continue at the new place, after a pause of `pause_s` for moving state."""
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape = s.shapes[index(job.shape)]
     advance(m, s, slot)
@@ -44,7 +44,7 @@ def switch(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, pause_s
 def move(
     m: KernelModel, s: KernelState, out: KernelOutput, slot: int, number: int, level: int
 ) -> None:
-    """Reserve a new place for a job and begin to set it up."""
+    """Reserve a new place for a job and begin its set-up."""
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape, kind = s.shapes[index(job.shape)], s.nodes[index(number)].type
     job_class = shape.job_class
@@ -65,7 +65,7 @@ def move(
 
 @lean
 def draw_event(m: KernelModel, s: KernelState, slot: int, there: bool) -> None:
-    """Have the image, or the state, arrive at a job's node, or at the one that it moves to."""
+    """Handle the arrival of the image, or the state, at a job's node or new node."""
     job = s.jobs[index(slot)]
     shape = s.shapes[index(job.shape)]
     if there:
@@ -81,10 +81,10 @@ def draw_event(m: KernelModel, s: KernelState, slot: int, there: bool) -> None:
 
 @lean
 def _held(s: KernelState) -> bool:
-    """Return whether jobs that wait come first: there is more free than they ask for.
+    """Return whether waiting jobs have priority: the free capacity exceeds their requests.
 
-    Rocha's thesis, section 3.3.4: running jobs are not looked at while the queue is not empty
-    and the free capacity of the cluster is above the sum of the requests in it.
+    Rocha's thesis, section 3.3.4: running jobs are not reconsidered while the queue is not empty
+    and the cluster's free capacity is above the sum of its requests.
     """
     clock = s.clock[0]
     if clock.pending == 0:
@@ -106,9 +106,9 @@ def _held(s: KernelState) -> bool:
 
 @lean
 def reconsider(m: KernelModel, s: KernelState, out: KernelOutput) -> None:
-    """Move running jobs, the longest-running first, to where the policy would rather have them.
+    """Move running jobs, the longest-running first, to places that the policy prefers.
 
-    Rocha's thesis, algorithm 3. Jobs that are being set up or moved already are left alone.
+    Rocha's thesis, algorithm 3. Jobs in set-up or migration stay.
     """
     clock = s.clock[0]
     if m.rules[0].hold_when_pending and _held(s):

@@ -1,7 +1,7 @@
-"""Where a job goes: the placement rules of the policies, compiled.
+"""The placement rules of the policies, compiled.
 
-Each does what the policy object of its name does, in the same order of operations, so that both
-come to the same choice to the last bit.
+Each rule does the same operations in the same order as the policy object of its name, so both make
+the same choice to the last bit.
 """
 
 from typing import Any
@@ -45,12 +45,12 @@ def _weight(m: KernelModel, shape: Any, job: int) -> float:
 def _heats(
     m: KernelModel, s: KernelState, shape: Any, job: int, own: int, own_level: int
 ) -> tuple[int, int, float, float]:
-    """Return the best node and level, its score, and that of the job's own node and level.
+    """Return the best node and level, its score, and the score of the job's present ones.
 
-    Among nodes of one type, equal but for the image, the first stands for all.
+    Nodes of one type differ only in the image, so the first one represents the others.
     """
     rules, job_class, types = m.rules[0], shape.job_class, len(m.kinds)
-    nodes = s.candidates  # [type]: without the image, with it, its own
+    nodes = s.candidates  # [type]: without the image, with it, the job's own
     nodes[:] = NIL
     for kind in range(types):
         if rules.scores_images:
@@ -63,7 +63,7 @@ def _heats(
     weight = _weight(m, shape, job)
     best, best_level, best_score, own_score = NIL, 0, 0.0, np.nan
     most_j = most_performance = 0.0
-    for scoring in range(2):  # first what is the most of all, then the scores
+    for scoring in range(2):  # first the maxima, then the scores
         for kind in range(types):
             for image in range(3):
                 node = nodes[kind, image]
@@ -96,7 +96,7 @@ def _heats(
 
 @lean
 def _best_type(m: KernelModel, s: KernelState, shape: Any, own: int) -> int:
-    """Return the first node with room of the types that score best; `own` has room."""
+    """Return the first node with room of the best-scoring types; `own` has room."""
     best, best_score = NIL, 0.0
     for kind in range(len(m.kinds)):
         node = first_with_room(m, s, kind, shape, layout.ANY, own)
@@ -149,7 +149,7 @@ def _kubernetes(m: KernelModel, s: KernelState, shape: Any) -> int:
 
 @inlined
 def place(m: KernelModel, s: KernelState, number: int) -> tuple[int, int]:
-    """Return the node and the level for the first job of shape `number`; NOBODY: it waits."""
+    """Return the node and the level for the first job of shape `number`; NIL: it waits."""
     shape, rule = s.shapes[number], m.rules[0].placement
     if rule == layout.HEATS:
         node, level, _, _ = _heats(m, s, shape, s.jobs[shape.first].job, NIL, layout.NO_LEVEL)
@@ -167,7 +167,7 @@ def place(m: KernelModel, s: KernelState, number: int) -> tuple[int, int]:
 
 @lean
 def place_again(m: KernelModel, s: KernelState, slot: int) -> tuple[int, int]:
-    """Return the node and the level that a running job is moved to; NOBODY: it stays."""
+    """Return the node and the level to move a running job to; NIL: it stays."""
     job, rules = s.jobs[slot], m.rules[0]
     shape = s.shapes[job.shape]
     if rules.placement == layout.HEATS:

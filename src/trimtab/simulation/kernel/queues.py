@@ -8,10 +8,10 @@ from trimtab.policies.layout import NIL, KernelState, index
 
 @inlined
 def join(s: KernelState, slot: int) -> None:
-    """Put a job into the queue of its shape at its place by number.
+    """Put a job into the queue of its shape, ordered by number.
 
-    A new job goes to the end, where it changes nothing for those before it; one that was evicted
-    came before those that never ran, so its place is found from the head.
+    A new job goes to the end, without effect on those before it. An evicted job came before those
+    that never ran, so its place is searched from the head.
     """
     job = s.jobs[index(slot)]
     shape = s.shapes[index(job.shape)]
@@ -48,7 +48,7 @@ def join(s: KernelState, slot: int) -> None:
 
 @inlined
 def leave_head(s: KernelState, number: int) -> None:
-    """Take the first job out of the queue of shape `number`."""
+    """Remove the first job from the queue of shape `number`."""
     shape = s.shapes[index(number)]
     clock = s.clock[0]
     clock.pending -= 1
@@ -66,10 +66,10 @@ def leave_head(s: KernelState, number: int) -> None:
 
 @inlined
 def next_shape(s: KernelState, by_priority: int, head_of_line: int) -> int:
-    """Return the shape whose first job is next; NOBODY: nothing that waits can have room.
+    """Return the shape whose first job is next; NIL: no waiting job can have room.
 
-    Highest priority first, if `by_priority`, then by number. With `head_of_line` only the very
-    first of all is looked at.
+    Highest priority first, if `by_priority`, then by number. With `head_of_line`, only the first
+    job of all is considered.
     """
     best = NIL
     best_priority = best_job = 0
@@ -91,13 +91,13 @@ def next_shape(s: KernelState, by_priority: int, head_of_line: int) -> int:
 
 @inlined
 def fits(shape: Any, free_cpu: int, free_gpu: int, free_memory: int) -> bool:
-    """Return whether a job of `shape` has room in what is free."""
+    """Return whether a job of `shape` fits the free resources."""
     return bool(shape.cpu <= free_cpu and shape.gpu <= free_gpu and shape.memory <= free_memory)
 
 
 @inlined
 def unblock(s: KernelState, node: Any) -> None:
-    """Have the waiting jobs tried again that `node`, where something was freed, has room for."""
+    """Unblock the waiting jobs that fit `node`, where resources were freed."""
     clock = s.clock[0]
     clock.changed = 1
     for at in range(clock.actives):

@@ -1,6 +1,6 @@
-"""What happens to a job that has a place: start, finish, eviction, changes of level, sprints.
+"""Events of placed jobs: start, finish, eviction, changes of level, sprints.
 
-The sprint budget is seconds of one job's sprinting, which come back over time.
+The sprint budget is in seconds of one job's sprinting, and is replenished over time.
 """
 
 import math
@@ -17,7 +17,7 @@ from trimtab.simulation.kernel.queues import join
 
 @inlined
 def settle_budget(m: KernelModel, s: KernelState) -> None:
-    """Bring the sprint budget up to date; before the number of sprinters changes."""
+    """Update the sprint budget, before the number of sprinters changes."""
     clock, rules = s.clock[0], m.rules[0]
     elapsed = clock.now_s - clock.budget_at_s
     budget_s = clock.budget_s + (rules.replenish_s_per_s - clock.sprinters) * elapsed
@@ -27,7 +27,7 @@ def settle_budget(m: KernelModel, s: KernelState) -> None:
 
 @inlined
 def foresee_empty(m: KernelModel, s: KernelState) -> None:
-    """Find when the sprint budget will be empty; after the number of sprinters changed."""
+    """Compute when the sprint budget will be empty, after the number of sprinters changed."""
     clock = s.clock[0]
     drain = clock.sprinters - m.rules[0].replenish_s_per_s
     clock.empty_s = clock.now_s + clock.budget_s / drain if drain > 0.0 else INFINITY
@@ -35,7 +35,7 @@ def foresee_empty(m: KernelModel, s: KernelState) -> None:
 
 @lean
 def end_sprint(m: KernelModel, s: KernelState, job: Any) -> None:
-    """Note that a job sprints no more; its allocation has not been changed yet."""
+    """Record the end of a job's sprint; its allocation has not been changed yet."""
     clock = s.clock[0]
     settle_budget(m, s)
     job.sprinting = 0
@@ -46,7 +46,7 @@ def end_sprint(m: KernelModel, s: KernelState, job: Any) -> None:
 
 @inlined
 def start(m: KernelModel, s: KernelState, slot: int, number: int, level: int) -> None:
-    """Begin an execution: pull the image where it is missing, start up, work."""
+    """Begin an execution: pull the image if it is missing, start up, work."""
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape, node = s.shapes[index(job.shape)], s.nodes[index(number)]
     kind, job_class, now_s = node.type, shape.job_class, clock.now_s
@@ -84,7 +84,7 @@ def start(m: KernelModel, s: KernelState, slot: int, number: int, level: int) ->
 
 @inlined
 def write_allocation(m: KernelModel, s: KernelState, out: KernelOutput, job: Any, end: int) -> None:
-    """Record that a job's allocation at its node and level ends now."""
+    """Record the end of a job's allocation at its node and level."""
     if m.rules[0].records_allocations:
         clock = s.clock[0]
         row = out.allocations[index(clock.allocations)]
@@ -97,7 +97,7 @@ def write_allocation(m: KernelModel, s: KernelState, out: KernelOutput, job: Any
 
 @inlined
 def advance(m: KernelModel, s: KernelState, slot: int) -> None:
-    """Take the work done until now from what is left of a job."""
+    """Subtract the work done until now from a job's remaining work."""
     job, now_s = s.jobs[index(slot)], s.clock[0].now_s
     if now_s > job.since_s:
         job_class, kind = s.shapes[index(job.shape)].job_class, s.nodes[index(job.node)].type
@@ -108,7 +108,7 @@ def advance(m: KernelModel, s: KernelState, slot: int) -> None:
 
 @lean
 def forsake(m: KernelModel, s: KernelState, out: KernelOutput, slot: int) -> None:
-    """Give up the place that a job was moving to."""
+    """Release the place that a job was moving to."""
     job, clock = s.jobs[index(slot)], s.clock[0]
     if m.rules[0].records_allocations:
         row = out.allocations[index(clock.allocations)]
@@ -126,7 +126,7 @@ def forsake(m: KernelModel, s: KernelState, out: KernelOutput, slot: int) -> Non
 
 @inlined
 def leave(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, end: int) -> None:
-    """Take a job from its place, whatever for."""
+    """Remove a job from its place, for any reason."""
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape = s.shapes[index(job.shape)]
     if job.there != NIL:
@@ -172,9 +172,9 @@ def finish(m: KernelModel, s: KernelState, out: KernelOutput, slot: int) -> None
 
 @lean
 def evict(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, end: int) -> None:
-    """Send a job back to its queue; it goes on later, or all that it did is lost.
+    """Send a job back to its queue, where it resumes later or loses its work.
 
-    A failed node (`end` FAILED) loses what was done even where evicted jobs resume.
+    On a failed node (`end` FAILED), work is lost even where evicted jobs resume.
     """
     job = s.jobs[index(slot)]
     spent_s = s.clock[0].now_s - job.begun_s
@@ -192,7 +192,7 @@ def evict(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, end: int
 
 @lean
 def change_level(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, level: int) -> None:
-    """Have a job go on at another frequency level."""
+    """Continue a job at another frequency level."""
     job = s.jobs[index(slot)]
     advance(m, s, slot)
     write_allocation(m, s, out, job, layout.LEVEL)
@@ -210,13 +210,13 @@ def change_level(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, l
 
 @inlined
 def resolved(m: KernelModel, kind: int, level: int) -> int:
-    """Return a level's number; a negative one counts from the type's highest, -1."""
+    """Return a level's number; negative ones count from the type's highest, -1."""
     return int(level + m.kinds[index(kind)].levels) if level < 0 else level
 
 
 @lean
 def sprint(m: KernelModel, s: KernelState, out: KernelOutput, slot: int) -> None:
-    """Have a job whose timer has run out sprint, if there is a budget and a faster level."""
+    """Start a sprint when a job's timer fires, given a budget and a faster level."""
     job = s.jobs[index(slot)]
     job.sprint_s = INFINITY
     settle_budget(m, s)
@@ -232,7 +232,7 @@ def sprint(m: KernelModel, s: KernelState, out: KernelOutput, slot: int) -> None
 
 @lean
 def stop_sprints(m: KernelModel, s: KernelState, out: KernelOutput) -> None:
-    """Bring every job that sprints back to its level: the budget is empty."""
+    """Return all sprinting jobs to their levels: the budget is empty."""
     slot = s.clock[0].first_running
     while slot != NIL:
         job = s.jobs[index(slot)]
@@ -246,7 +246,7 @@ def stop_sprints(m: KernelModel, s: KernelState, out: KernelOutput) -> None:
 
 @lean
 def fail(m: KernelModel, s: KernelState, out: KernelOutput, number: int) -> None:
-    """Take a node down: its jobs go back to their queues, moves to it are given up."""
+    """Take a node down: its jobs return to their queues, moves to it are cancelled."""
     node: Any = s.nodes[index(number)]
     node.up = 0
     node.down_since_s = s.clock[0].now_s

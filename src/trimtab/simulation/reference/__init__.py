@@ -1,1 +1,1 @@
-"""The simulator in plain Python, which the kernel is checked by."""
+"""The simulator in plain Python, for checking the kernel."""

@@ -1,7 +1,7 @@
-"""The simulator in plain Python: what the kernel is checked by, and what runs users' policies.
+"""The simulator in plain Python: it checks the kernel and runs users' policies.
 
-Clarity first: every instant integrates the power of every node, looks at every waiting job, and
-asks the policy's own methods. The order of events is the kernel's (kernel.loop).
+Clarity comes first: every instant integrates the power of all nodes, considers all waiting jobs,
+and calls the policy's own methods. The order of events is the kernel's (kernel.loop).
 """
 
 import bisect
@@ -26,7 +26,7 @@ _BATCH = 1 << 14
 
 
 class ReferenceSimulator:
-    """The plain simulator; it gives what KernelSimulator gives."""
+    """The plain simulator, with the same results as KernelSimulator."""
 
     def __init__(self, arrivals: Arrivals, policy: Policy, demand: SimulationRequest) -> None:
         self._arrivals, self._policy, self._demand = arrivals, policy, demand
@@ -36,7 +36,7 @@ class ReferenceSimulator:
         self._jobs: dict[int, SimulatedJob] = {}
         self._waiting: list[tuple[int, int]] = []  # (-priority or 0, job), sorted
         self._running: dict[int, SimulatedJob] = {}  # in the order of starts
-        self._heap: list[tuple[float, int, int]] = []  # (time, kind, job), some of them void
+        self._heap: list[tuple[float, int, int]] = []  # (time, kind, job), some outdated
         self._now_s, self._events = 0.0, 0
         self._timeout_s, self._sprint_level = policy.timeout_s, policy.sprint_level
         self._budget = SprintBudget(policy.budget_s, policy.replenish_s_per_s)
@@ -45,7 +45,7 @@ class ReferenceSimulator:
         self._load: list[LoadRow] = []
 
     def run(self, frames: Iterable[pd.DataFrame]) -> Iterator[Batch]:
-        """Simulate the trace and yield what comes out, in order."""
+        """Simulate the trace and yield batches, in order."""
         arrivals = self._arriving(frames)
         coming = next(arrivals, None)
         tick_s, changed = self._policy.tick_s, False
@@ -102,7 +102,7 @@ class ReferenceSimulator:
                 yield self._batch()
 
     def end(self) -> End:
-        """Return how it ended."""
+        """Return the end of the simulation."""
         down_s = [
             node.down_s + (0.0 if node.up else self._now_s - node.down_since_s)
             for node in self._system.nodes
@@ -136,14 +136,14 @@ class ReferenceSimulator:
     # Power and time
 
     def _pass(self, time_s: float) -> None:
-        """Let time pass: integrate the power of every node."""
+        """Advance time: integrate the power of every node."""
         elapsed, self._now_s = time_s - self._now_s, time_s
         self._events += 1
         if elapsed > 0:
             self._system.integrate(elapsed)
 
     def _advance(self, job: SimulatedJob) -> None:
-        """Take the work done until now from what is left."""
+        """Subtract the work done until now from the remaining work."""
         if self._now_s > job.since_s:
             done = (self._now_s - job.since_s) * self._system.speed(job)
             job.left_s, job.since_s = max(0.0, job.left_s - done), self._now_s
@@ -153,7 +153,7 @@ class ReferenceSimulator:
     def _reserve(
         self, job: SimulatedJob, placement: Placement, draw: int
     ) -> tuple[NodeShare, float]:
-        """Take a place and begin to set it up; return it, and when it will be ready."""
+        """Reserve a place and begin its set-up; return it, and the time it will be ready."""
         node = self._system.nodes[placement.node]
         place = NodeShare(job, node, self._system.level(node, placement.level), self._now_s)
         node.places.append(place)
@@ -166,7 +166,7 @@ class ReferenceSimulator:
         return place, self._now_s + pull_s + self._classes[job.task.job_class].cold_start_s
 
     def _release(self, place: NodeShare, end: int, ready_s: float = INFINITY) -> None:
-        """Give a place back and record the allocation."""
+        """Release a place and record the allocation."""
         now_s, task = self._now_s, place.job.task
         place.node.places.remove(place)
         place.node.busy_core_s += task.cpu_milli * 1e-3 * (now_s - place.since_s)
@@ -241,7 +241,7 @@ class ReferenceSimulator:
             job.times[layout.DRAW_THERE] = job.times[layout.SWITCH] = INFINITY
 
     def _own_event(self) -> bool:
-        """Take the event at the top of the heap; return whether it freed something."""
+        """Handle the event at the top of the heap; return whether it freed resources."""
         _, kind, number = heapq.heappop(self._heap)
         job = self._running[number]
         del job.times[kind]

@@ -1,4 +1,4 @@
-"""The plain simulator's nodes and jobs, and what can be said of them at one instant."""
+"""The plain simulator's nodes and jobs, and their state at one instant."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class SimulatedNode:
 
 @dataclass(eq=False)
 class NodeShare:
-    """A job's share of a node since `since_s` at one level; `drawing`: it takes power."""
+    """A job's share of a node since `since_s` at one level; `drawing`: it draws power."""
 
     job: "SimulatedJob"
     node: SimulatedNode
@@ -39,7 +39,7 @@ class NodeShare:
 
 @dataclass(eq=False)
 class SimulatedJob:
-    """A job in the system. `times` are its own events to come, by kind."""
+    """A job in the system. `times` are its own future events, by kind."""
 
     task: PendingTask
     arrival_s: float
@@ -74,7 +74,7 @@ class System:
         ]
 
     def powers(self, node: SimulatedNode) -> list[tuple[NodeShare, float]]:
-        """Return the active power of each place on a node that draws some."""
+        """Return the active power of each place on a node that draws power."""
         drawing = [place for place in node.places if place.drawing]
         node_type = self.types[node.kind]
         load = sum(place.job.task.cpu_milli for place in drawing) / node_type.cpu_milli
@@ -91,7 +91,7 @@ class System:
         return powers
 
     def integrate(self, elapsed_s: float) -> None:
-        """Let time pass in which nothing changes."""
+        """Integrate power over time without changes."""
         for node in self.nodes:
             for place, watts in self.powers(node):
                 node.active_j += watts * elapsed_s
@@ -108,7 +108,7 @@ class System:
         return load_row(now_s, pending, running, up, np.array(cpu), np.array(memory), power_w)
 
     def has_more_than(self, tasks: Sequence[PendingTask]) -> bool:
-        """Return whether more is free on the nodes together than `tasks` ask for together."""
+        """Return whether the nodes' total free resources exceed the requests of `tasks`."""
         free = [self.free(node) for node in self.nodes if node.up]
         more_cpu = sum(one[0] for one in free) > sum(task.cpu_milli for task in tasks)
         enough_gpu = sum(one[1] for one in free) >= sum(task.gpu_milli for task in tasks)
@@ -116,7 +116,7 @@ class System:
         return more_cpu and enough_gpu and more_memory
 
     def speed(self, job: SimulatedJob) -> float:
-        """Return the work that a running job does in a second."""
+        """Return a running job's work per second."""
         assert job.here
         here = job.here
         return float(self.paces[job.task.job_class, here.node.kind, here.level]["speed"])
@@ -124,7 +124,7 @@ class System:
     def free(
         self, node: SimulatedNode, without: SimulatedJob | None = None
     ) -> tuple[int, int, int]:
-        """Return the CPU, GPU and memory that are free, what `without` holds counted as free."""
+        """Return the free CPU, GPU and memory, as if `without` had left."""
         node_type = self.types[node.kind]
         tasks = [place.job.task for place in node.places if place.job is not without]
         return (
@@ -136,7 +136,7 @@ class System:
     def state(
         self, node: SimulatedNode, task: PendingTask, without: SimulatedJob | None = None
     ) -> NodeState:
-        """Return a node as a policy sees it when it is asked about `task`."""
+        """Return a node as a policy sees it for `task`."""
         node_type = self.types[node.kind]
         return NodeState(
             node.number,
@@ -148,7 +148,7 @@ class System:
         )
 
     def with_room(self, task: PendingTask, without: SimulatedJob | None = None) -> list[NodeState]:
-        """Return the nodes with room; that of `without` as if it had left."""
+        """Return the nodes with room, as if `without` had left."""
         own = without.here.node if without and without.here else None
         states = [
             self.state(node, task, without if node is own else None)
@@ -167,5 +167,5 @@ class System:
         return bool(pull_s == 0) or task.job_class in node.images
 
     def level(self, node: SimulatedNode, level: int) -> int:
-        """Return a level's number; a negative one counts from the highest, -1."""
+        """Return a level's number; negative ones count from the highest, -1."""
         return level + len(self.types[node.kind].levels) if level < 0 else level

@@ -1,1 +1,1 @@
-"""Programs on Apache Spark, and the data they work on."""
+"""Programs on Apache Spark, and their data."""

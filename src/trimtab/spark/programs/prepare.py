@@ -1,4 +1,4 @@
-"""The programs that a trace's classes name, and their input, made where none is at hand."""
+"""The programs of a trace's classes, and their input, generated where none is given."""
 
 import ast
 import html
@@ -24,7 +24,7 @@ _GRAPH_NODES = 5000
 def prepare(classes: Mapping[str, JobClassConfig], folder: Path) -> dict[str, SparkProgram]:
     """Return the program of each class, its input made in `folder`.
 
-    Posts without a file of their own are made of Python's documentation, a graph by the copying
+    Without a file, posts are generated from Python's documentation, and a graph by the copying
     model.
     """
     programs: dict[str, SparkProgram] = {}
@@ -50,8 +50,8 @@ def prepare(classes: Mapping[str, JobClassConfig], folder: Path) -> dict[str, Sp
 def write_documentation_posts(path: Path, size_bytes: int) -> None:
     """Write a file of posts of about `size_bytes` with the documentation of Python's library.
 
-    One post a documented module, class or function, its paragraphs in `<p>`, tagged with its
-    module, in the format of StackExchange's `Posts.xml`: real words in their real frequencies.
+    Each documented module, class or function is a post, with paragraphs in `<p>` and its module as
+    tag, in the format of StackExchange's `Posts.xml`. So words have real frequencies.
     """
     write_rows(path, documentation_rows(), size_bytes)
 
@@ -66,9 +66,9 @@ def resize_posts(source: Path, path: Path, size_bytes: int) -> None:
 
 
 def write_rows(path: Path, rows: Iterator[str], size_bytes: int) -> None:
-    """Write rows until the file has `size_bytes`; when there are no more, begin again.
+    """Write rows, repeated if needed, until the file has `size_bytes`.
 
-    Raises UserError when there are none.
+    Raises UserError without rows.
     """
     seen: list[str] = []
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as file:
@@ -109,10 +109,10 @@ def _docstrings(path: Path) -> Iterator[str]:
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of old escapes in other people's strings
+            warnings.simplefilter("ignore")  # about old escapes in foreign strings
             tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
-        return  # files that are meant to be wrong
+        return  # intentionally invalid files
     for node in ast.walk(tree):
         if isinstance(node, documented) and (text := ast.get_docstring(node)):
             yield text
@@ -124,9 +124,10 @@ def write_web_graph(
     """Write a synthetic web-like graph as an edge list in the format of SNAP's `web-Google.txt`.
 
     The copying model of Kumar et al. (Stochastic models for the web graph, 2000): every new page
-    links to an older one, its model, and to `links` - 1 pages more, each with probability
-    `copied` one that its model links to, else any older one. In-degrees follow a power law, and
-    a copied link closes a triangle with the model. The same `seed` gives the same file.
+    links to an older one, its model, and to `links` - 1 further pages. Each of these is, with
+    probability `copied`, a page that its model links to, else any older page. In-degrees follow a
+    power law, and a copied link closes a triangle with the model. The same `seed` gives the same
+    file.
     """
     random = np.random.default_rng(seed)
     targets: list[list[int]] = [[]]

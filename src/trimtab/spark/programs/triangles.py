@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 Edge: TypeAlias = tuple[int, int]
 
-# What of a triangle is sampled: its three edges by the stage that reads them and once more by the
-# one that has made them distinct, and its corner by the stage that pairs edges.
+# Samples per triangle: its three edges when read and again when distinct, and its corner when edges
+# are paired.
 SAMPLED = 7
 
 
 def partition_edges(source: Path, folder: Path, partitions: int) -> None:
-    """Write the edge list `source` into files `part-00000` and so on, one a partition.
+    """Write the edge list `source` into files `part-00000` and so on, one per partition.
 
-    Both directions of a link go to one file, by a hash of it: the random vertex cut that GraphX
-    calls CanonicalRandomVertexCut. Each edge is then kept or dropped independently of its
-    neighbours. Raises UserError for a line that is neither an edge nor a comment or heading.
+    Both directions of a link go to one file, by its hash: GraphX's CanonicalRandomVertexCut. So
+    edges are kept or dropped independently of their neighbours. Raises UserError for a line that is
+    no edge, comment or heading.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -52,20 +52,20 @@ def partition_edges(source: Path, folder: Path, partitions: int) -> None:
 
 @dataclass(frozen=True)
 class TriangleCount:
-    """A job: how many triangles the graph has whose edges are in the files of `folder`.
+    """A job that counts the triangles of the graph with its edges in the files of `folder`.
 
-    The direction of edges, loops and repeated edges do not count. Three ShuffleMap stages and a
-    result stage, of as many tasks as there are files with edges: the edges are made canonical, made
-    distinct, paired at the corner of the higher number (in a graph that grows, later nodes have
-    few links), and the pairs looked up among the edges.
+    Directions, loops and repeated edges do not count. There are three ShuffleMap stages and a
+    result stage, each with one task per file with edges. They make edges canonical and distinct,
+    pair them at the corner of the higher number (in a growing graph, later nodes have few links),
+    and look the pairs up among the edges.
     """
 
     folder: Path
 
     def __call__(self, context: SparkContext, theta: float, seed: int) -> int:
-        """Return the number of triangles found with tasks dropped in every ShuffleMap stage.
+        """Return the number of triangles found, with tasks dropped in every ShuffleMap stage.
 
-        Raises UserError when there are no edges.
+        Raises UserError without edges.
         """
         partitions = self._partitions()
         lines = context.textFile(input_name(self.folder), 1)
@@ -77,7 +77,7 @@ class TriangleCount:
         return int(edges.join(pairs, partitions).count())
 
     def error_pct(self, found: int, exact: int, theta: float) -> float:
-        """Return the relative error of the estimate made of what was found at `theta`."""
+        """Return the relative error of the estimate from the count `found` at `theta`."""
         estimate = found / kept_share(self._partitions(), theta) ** SAMPLED
         return 100 * abs(estimate - exact) / exact
 

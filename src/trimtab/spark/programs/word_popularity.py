@@ -26,7 +26,7 @@ FREQUENT = 10
 
 @dataclass(frozen=True)
 class WordPopularity:
-    """A job: how often each word occurs in the posts of the file at `path`.
+    """A job that counts each word in the posts of the file at `path`.
 
     `path` has the format of StackExchange's `Posts.xml`. Its lines are split into `partitions`
     map tasks (50 in Rocha's thesis, section 4.4.2); `reduce_tasks` sum the counts.
@@ -43,7 +43,7 @@ class WordPopularity:
         """
         if not self.path.is_file():
             raise UserError(f"{self.path}: no such file of posts")
-        # Lines of the file in about equal splits of bytes; a little below it may be one more.
+        # Splits of about equal bytes, at lines; there may be one more than `partitions`.
         lines = context.textFile(input_name(self.path), self.partitions)
         words = drop(lines, theta, seed).flatMap(words_of)
         counts = words.map(lambda word: (word, 1)).reduceByKey(add, self.reduce_tasks)
@@ -52,8 +52,8 @@ class WordPopularity:
     def error_pct(self, found: dict[str, int], exact: dict[str, int], theta: float) -> float:
         """Return the mean absolute relative error over the words of the exact answer.
 
-        A count is scaled by the share of map tasks that ran. Only words that occur at least
-        `FREQUENT` times: of a rare word a sample says nothing.
+        A count is scaled by the share of map tasks that ran. Only words with at least `FREQUENT`
+        occurrences count, as a sample cannot estimate rare words.
         """
         share = kept_share(self.partitions, theta)
         frequent = {word: count for word, count in exact.items() if count >= FREQUENT}
@@ -66,8 +66,8 @@ class WordPopularity:
 def words_of(line: str) -> Iterator[str]:
     """Yield the words of a post, in lower case and without markup; none for a line without one.
 
-    `line` is one line of `Posts.xml`: a `<row .../>`, whose attribute `Body` holds HTML, or what
-    stands around the rows. Raises ElementTree.ParseError for a row that is no XML.
+    `line` is one line of `Posts.xml`: a `<row .../>`, whose attribute `Body` holds HTML, or a line
+    around the rows. Raises ElementTree.ParseError for an invalid row.
     """
     line = line.strip()
     if not line.startswith("<row"):

@@ -28,11 +28,10 @@ _TYPES = {
 def read(path: Path, skipped: Counter[str], machine_memory_bytes: int) -> Iterator[pd.DataFrame]:
     """Yield the instances of the tasks that ended well.
 
-    Each of a task's instances is a job; the table has no submission, so that it arrives when the
-    task started, and no times of instances, so that it works as long as the task did: an upper
-    bound. Memory is relative to a machine's, `machine_memory_bytes`. All have priority 0. Tasks
-    of another status than Terminated are counted in `skipped`. Raises UserError that names the
-    file and the row.
+    Each instance of a task is a job. The table has no submissions, so a job arrives at the task's
+    start. It has no times of instances, so a job works as long as the task: an upper bound. Memory
+    is relative to a machine's, `machine_memory_bytes`. All have priority 0. Tasks with a status
+    other than Terminated are counted in `skipped`. Raises UserError with the file and the row.
     """
     for frame in read_csv(path, _TYPES, _EXPECTED, _NAMES.split()):
         done = frame["status"] == "Terminated"

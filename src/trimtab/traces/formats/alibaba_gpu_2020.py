@@ -33,10 +33,10 @@ _JOB_TYPES = {"job_name": pa.string(), "start_time": pa.float64()}
 def read(task_path: Path, job_path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
     """Yield the instances of the tasks that ended well.
 
-    Each of a task's instances is a job; it arrives when its PAI job was submitted, and works as
-    long as the task did. An empty plan_gpu is none. All have priority 0. Tasks of another status
-    than Terminated, and of jobs that are not in `job_path`, are counted in `skipped`. The table
-    of jobs (a million) is held in memory. Raises UserError that names the file and the row.
+    Each instance of a task is a job; it arrives at its PAI job's submission, and works as long as
+    the task. An empty plan_gpu means no GPU. All have priority 0. Tasks with a status other than
+    Terminated, and of jobs missing in `job_path`, are counted in `skipped`. The table of jobs (a
+    million) is held in memory. Raises UserError with the file and the row.
     """
     jobs = whole_csv(job_path, _JOB_TYPES, _JOBS, _JOB_NAMES.split())
     submitted_s = jobs.drop_duplicates("job_name").set_index("job_name")["start_time"]

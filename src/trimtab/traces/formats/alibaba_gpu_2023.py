@@ -29,11 +29,11 @@ PRIORITY = {"BE": 0, "Burstable": 1, "LS": 2, "Guaranteed": 3}
 def read(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
     """Yield the pods of a list.
 
-    A pod works from scheduled_time to deletion_time. Its priority is its quality of service:
-    best effort 0, burstable 1, latency-sensitive 2, guaranteed 3. Pods in phase Pending (never
-    scheduled) and Failed, and of another quality of service, are counted in `skipped`. Which
-    models of GPU a pod asks for (gpu_spec) is not part of a trace. Raises UserError that names
-    the file, missing columns, or the row.
+    A pod works from scheduled_time to deletion_time. Its priority is its quality of service: best
+    effort 0, burstable 1, latency-sensitive 2, guaranteed 3. Pods in phase Pending (never
+    scheduled) and Failed, and of another quality of service, are counted in `skipped`. A trace does
+    not hold the requested GPU models (gpu_spec). Raises UserError with the file, missing columns,
+    or the row.
     """
     for frame in read_csv(path, _POD_TYPES, _PODS):
         for phase in ("Pending", "Failed"):

@@ -28,7 +28,7 @@ _RANKS = np.array([0, 1, 25, 50, 75, 99, 100])
 _PERCENTILES = [f"percentile_Average_{rank}" for rank in _RANKS]
 _KEY_TYPES = dict.fromkeys(_FUNCTION, pa.string())
 _MINUTE_S = 60.0
-_MOST_OF_A_MINUTE = 10_000_000  # the dataset has a million
+_MOST_OF_A_MINUTE = 10_000_000  # the dataset has up to a million
 _DAY_S = 86400.0
 
 
@@ -43,12 +43,12 @@ def read(
     """Yield the invocations, of priority 0.
 
     The two sequences name each day's two files, in order of the days. The dataset counts
-    invocations by minute: each gets a random time of its minute, and a random duration by linear
-    interpolation between its function's percentiles of that day, the same for the same `seed`.
-    (They are percentiles of averages over 30 s, the dataset's own restriction.) It has no demands
-    by invocation: `cpu_milli` and `memory_bytes` are those of one. Invocations of functions
-    without durations are counted in `skipped`. One day's counts are held in memory (about 0.3 GB).
-    Raises UserError that names the file, missing columns, or the row.
+    invocations by minute. Each gets a random time in its minute, and a random duration,
+    interpolated linearly between its function's percentiles of that day; both depend on `seed`.
+    (The percentiles are of averages over 30 s, a restriction of the dataset.) It has no demands:
+    `cpu_milli` and `memory_bytes` are for one invocation. Invocations of functions without
+    durations are counted in `skipped`. One day's counts are held in memory (about 0.3 GB). Raises
+    UserError with the file, missing columns, or the row.
     """
     if len(invocation_paths) != len(duration_paths):
         raise UserError(

@@ -24,8 +24,8 @@ def read(
     """Yield the invocations, of priority 0.
 
     An invocation arrives its duration before its end. The trace has no demands: `cpu_milli` and
-    `memory_bytes` are those of one invocation. Raises UserError that names the file, missing
-    columns, or the row.
+    `memory_bytes` are for one invocation. Raises UserError with the file, missing columns, or the
+    row.
     """
     for frame in read_csv(path, _TYPES, _EXPECTED):
         yield jobs_frame(

@@ -31,10 +31,9 @@ def read(
 ) -> Iterator[pd.DataFrame]:
     """Yield the requests, of priority 0.
 
-    The trace has tokens, no times: a request works `context_token_s` for each token of its
-    context (prefill) and `generated_token_s` for each that it generates (decode), and demands
-    `cpu_milli`, `gpu_milli` and `memory_bytes`. Raises UserError that names the file, missing
-    columns, or the row.
+    The trace has tokens, but no times. A request works `context_token_s` for each context token
+    (prefill) and `generated_token_s` for each generated token (decode). It demands `cpu_milli`,
+    `gpu_milli` and `memory_bytes`. Raises UserError with the file, missing columns, or the row.
     """
     origin: pd.Timestamp | None = None
     for frame in read_csv(path, _TYPES, _EXPECTED):
@@ -42,7 +41,7 @@ def read(
             times = pd.to_datetime(frame["TIMESTAMP"], utc=True, format="ISO8601")
         except ValueError as error:
             raise UserError(f"{path}: {error}; expected {_EXPECTED}") from None
-        # Seconds since the first request keep all the digits that those since 1970 lose.
+        # Seconds since the first request keep digits that seconds since 1970 would lose.
         origin = times.min() if origin is None else origin
         tokens = frame[_TOKENS].where(frame[_TOKENS] >= 0)
         context_s = tokens["ContextTokens"] * context_token_s

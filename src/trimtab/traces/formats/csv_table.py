@@ -24,9 +24,9 @@ def read_csv(
 ) -> Iterator[pd.DataFrame]:
     """Yield the columns `types` of the file at `path`, in frames of about 4 MiB of text.
 
-    `names` are all columns of a file without a header; None: the first line names them. An empty
-    field, and the text nan, is missing. Whole numbers with missing ones come as floats. Raises
-    UserError that names the file, the missing columns or the line, and the format `expected`.
+    `names` are all columns of a file without a header; None: the first line names them. Empty
+    fields and the text nan are missing values. Whole numbers with missing values become floats.
+    Raises UserError with the file, the missing columns or the line, and the format `expected`.
     """
     if names is None:
         header = csv_header(path, expected)
@@ -54,7 +54,7 @@ def whole_csv(
     expected: str,
     names: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Return what `read_csv` yields as one frame; raises UserError, too, where there is no row."""
+    """Return the frames of `read_csv` as one; raises UserError also for a file without rows."""
     frames = list(read_csv(path, types, expected, names))
     if not frames:
         raise UserError(f"{path}: holds no row; expected {expected}")

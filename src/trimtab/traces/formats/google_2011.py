@@ -47,10 +47,10 @@ def read(
 ) -> Iterator[pd.DataFrame]:
     """Yield the finished tasks of task_events files.
 
-    `paths` are `part-?????-of-00500.csv.gz` or some of them; they are read in the order of their
-    names, which is that of time. Demands are relative to the largest machine, whose size the
-    trace hides: `machine_cpu_milli` and `machine_memory_bytes` say it. What is skipped is counted
-    by reason; see finished_tasks. Raises UserError that names the file and the row.
+    `paths` are all or some of `part-?????-of-00500.csv.gz`; they are read in the order of their
+    names, and so of time. Demands are relative to the largest machine. The trace hides its size, so
+    `machine_cpu_milli` and `machine_memory_bytes` set it. Skipped tasks are counted by reason; see
+    finished_tasks. Raises UserError with the file and the row.
     """
     frames = (
         (path, frame)

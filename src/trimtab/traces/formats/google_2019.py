@@ -51,9 +51,9 @@ def read(
 
     `paths` end in .json, .csv (either also .gz) or .parquet, and are read in the order of their
     names; events have to be sorted by time over all of them. Demands are relative to the largest
-    machine, whose size the trace hides: `machine_cpu_milli` and `machine_memory_bytes` say it.
-    Reservations (alloc sets) are left out. What is skipped is counted by reason; see
-    finished_tasks. Raises UserError that names the file, missing columns, or the line.
+    machine. The trace hides its size, so `machine_cpu_milli` and `machine_memory_bytes` set it.
+    Reservations (alloc sets) are left out. Skipped tasks are counted by reason; see finished_tasks.
+    Raises UserError with the file, missing columns, or the line.
     """
     frames = (
         (path, frame.rename(columns=_RENAMED)) for path in sorted(paths) for frame in _frames(path)
@@ -113,7 +113,7 @@ def _from_json(path: Path) -> Iterator[pd.DataFrame]:
 
 
 def _row(path: Path, number: int, line: str) -> list[float]:
-    """Return the values of _NAMES; NaN where the line has none. Exports quote 64-bit integers."""
+    """Return the values of _NAMES; NaN where missing. Exports quote 64-bit integers."""
     try:
         event: dict[str, Any] = parse_json(line)
         values = event | (event.get("resource_request") or {})

@@ -52,7 +52,7 @@ def read(
 
 
 def _last_attempt(entry: dict[str, Any], skipped: Counter[str]) -> tuple[float, float, int] | None:
-    """Return arrival, run time (s) and number of GPUs of one job, None where it does not count."""
+    """Return arrival, run time (s) and number of GPUs of a job; None for a skipped one."""
     if entry["status"] != "Pass":
         skipped[entry["status"].lower()] += 1
         return None

@@ -20,17 +20,17 @@ READERS: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
     for module in modules_in(formats.__name__, formats.__path__)
     if hasattr(module, "read")
 }
-_IN_ORDER = {"azure_functions_2019"}  # of arrival already, and far more than fit into memory
+_IN_ORDER = {"azure_functions_2019"}  # already sorted by arrival, and far beyond memory
 
 
 def read_format(
     name: str, files: Mapping[str, Sequence[str]], options: Mapping[str, Any], skipped: Counter[str]
 ) -> Iterator[pd.DataFrame]:
-    """Yield a recorded trace as chunks of tables.TRACE, and count in `skipped` what is left out.
+    """Yield a recorded trace as chunks of tables.TRACE, and count skipped rows in `skipped`.
 
-    `files` are the paths of each table of the format, `options` what the format leaves open: both
-    by the names of the reader's parameters. Raises UserError that names what is missing or
-    unknown, and as the reader does.
+    `files` are the paths of each table of the format, `options` the format's further values; both
+    by the names of the reader's parameters. Raises UserError for a missing or unknown name, and as
+    the reader does.
     """
     reader = READERS[name]
     hints = get_type_hints(reader)

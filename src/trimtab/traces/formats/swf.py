@@ -31,10 +31,10 @@ _STATUS = {0: "failed", 2: "part of a job", 3: "part of a job", 4: "part of a jo
 def read(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
     """Yield the jobs of the log at `path` (.swf or .swf.gz).
 
-    A job is one demand for all its processors, requested or else allocated, a core each; its
-    memory is that requested, or else used, 0 where neither is known. A status of -1 counts as
-    completed. All have priority 0: queue numbers are not ordered. What is left out is counted in
-    `skipped` by reason. Raises UserError that names the file and the line.
+    A job demands its requested or else allocated processors together, a core each. Its memory is
+    the requested, or else the used one; 0 if unknown. A status of -1 counts as completed. All have
+    priority 0: queue numbers are not ordered. Omitted jobs are counted in `skipped` by reason.
+    Raises UserError with the file and the line.
     """
     for fields in _numbers(path):
         status = fields[:, 10]
@@ -55,7 +55,7 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
 
 
 def _numbers(path: Path) -> Iterator[NDArray[np.float64]]:
-    """Yield the lines that are no comments as numbers, (lines, 18)."""
+    """Yield the lines other than comments as numbers, (lines, 18)."""
     try:
         with io.TextIOWrapper(open_text(path), encoding="latin-1") as file:
             lines = (

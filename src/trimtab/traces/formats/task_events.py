@@ -1,4 +1,4 @@
-"""Jobs out of the events of Google's cluster traces, of 2011 and of 2019."""
+"""Jobs from the events of Google's cluster traces of 2011 and 2019."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ _COLUMNS = ["event", "collection", "index", "time_us", "priority", "cpus", "memo
 
 
 class TaskEvent(IntEnum):
-    """What happened to a task, as far as it matters here."""
+    """The relevant kinds of events of a task."""
 
     OTHER = 0
     SUBMIT = 1
@@ -31,11 +31,10 @@ def whole_events(
     kinds: NDArray[np.int64],
     skipped: Counter[str],
 ) -> Iterator[pd.DataFrame]:
-    """Yield the events that have a request, with the TaskEvent that `kinds` gives to each `type`.
+    """Yield the events with a request, and their TaskEvent, which `kinds` maps from `type`.
 
-    `frames` come with the path of their file and have `time_us` and `type`, of which those past
-    the end of `kinds` count as its last. Raises UserError where time goes back, also from file to
-    file.
+    `frames` come with the path of their file and have `time_us` and `type`; a type past the end of
+    `kinds` counts as its last. Raises UserError where time decreases, also between files.
     """
     last_us = 0
     for path, frame in frames:
@@ -63,12 +62,11 @@ def finished_tasks(
     """Yield the tasks that finished, as trimtab.traces.jobs.jobs_frame has them.
 
     `frames` have `event`, `collection`, `index`, `time_us`, `priority`, `cpus` and `memory`, by
-    rising time; cpus and memory are relative to the largest
-    machine, whose size is given. A task arrives with its first SUBMIT, works from its last
-    SCHEDULE to its FINISH, and demands what that SCHEDULE says. Evictions are ignored: the
-    policy that is simulated makes its own. A task that failed, was killed or was lost counts
-    in `skipped`; submitted again, it is another one. Memory is bounded by the tasks that are
-    pending or running at once.
+    rising time; cpus and memory are relative to the largest machine, whose size is given. A task
+    arrives with its first SUBMIT and works from its last SCHEDULE to its FINISH, with the demand of
+    that SCHEDULE. Evictions are ignored: the simulated policy makes its own. Failed, killed and
+    lost tasks count in `skipped`; a resubmitted one is a new task. Memory is bounded by the number
+    of concurrently pending or running tasks.
     """
     submitted: dict[tuple[int, int], int] = {}
     running: dict[tuple[int, int], tuple[int, int, float, float]] = {}
@@ -79,7 +77,7 @@ def finished_tasks(
         for event, collection, index, time_us, priority, cpus, memory in zip(*columns, strict=True):
             task = (collection, index)
             if event == TaskEvent.SUBMIT:
-                # Time 0 stands for all that happened before the trace began.
+                # Time 0 is any time before the trace began.
                 if time_us > 0:
                     submitted.setdefault(task, time_us)
             elif event == TaskEvent.SCHEDULE:

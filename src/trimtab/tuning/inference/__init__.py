@@ -1,1 +1,1 @@
-"""What using a model costs: measured under a device's limits, and estimated for other devices."""
+"""The cost of inference: measured under a device's limits, estimated for other devices."""

@@ -1,17 +1,16 @@
-"""Whose inference is measured next: pure bookkeeping, nothing here runs or waits.
+"""Which architecture's inference is measured next; nothing here runs or waits.
 
-Thesis, section 7.3.3: the tuning of an architecture's inference is to be done before its training
-trial is. A trial is judged when it is, so that all trials of an architecture see the same cost.
-They share what is measured.
+Thesis, section 7.3.3: the inference of an architecture is tuned while its trial trains. A trial is
+judged after that, so all trials of an architecture share its measurements and see the same cost.
 """
 
 from collections.abc import Callable
 
 
 class Agenda:
-    """The architectures of the trials that run, by a key each.
+    """The architectures of the running trials, by a key each.
 
-    `is_complete` says whether nothing is left to measure of an architecture.
+    `is_complete` says whether an architecture has nothing left to measure.
     """
 
     def __init__(self, is_complete: Callable[[str], bool]) -> None:
@@ -20,30 +19,30 @@ class Agenda:
         self._ended: dict[int, str] = {}
 
     def started(self, trial: int, architecture: str) -> None:
-        """Say that a trial of an architecture trains from now on."""
+        """Record that a trial of an architecture begins to train."""
         self._training[trial] = architecture
 
     def needs(self, trial: int) -> str:
-        """Return the architecture of a trial that trains."""
+        """Return the architecture of a training trial."""
         return self._training[trial]
 
     def dropped(self, trial: int) -> None:
-        """Say that the result of a trial that trains is not going to be waited for."""
+        """Record that nobody will wait for the result of a training trial."""
         del self._training[trial]
 
     def ended(self, trial: int) -> str:
-        """Say that a trial's training has ended and its result is waited for; return which."""
+        """Record that a trial's training has ended; return the architecture it waits for."""
         self._ended[trial] = self._training.pop(trial)
         return self._ended[trial]
 
     def judged(self, trial: int) -> None:
-        """Say that the result of a trial was taken."""
+        """Record that a trial has its result."""
         del self._ended[trial]
 
     def next(self) -> str | None:
-        """Return the architecture to measure a configuration of, or None where there is none.
+        """Return the architecture to measure next, or None where none is left.
 
-        What is waited for comes first, then that of the trial that has trained for longest.
+        Waiting trials come first, then the trial that trains longest.
         """
         for architecture in (*self._ended.values(), *self._training.values()):
             if not self.is_complete(architecture):

@@ -1,8 +1,7 @@
-"""What the inference tuning server has measured, measured again with nothing beside it.
+"""The inference tuning server's measurements, repeated with nothing beside them.
 
-Thesis, section 7.5.4: how far what the server tells, while a model trains on other CPUs, is from
-what using the model takes. That is measured here where the model is used on this machine; of a
-device that is emulated nobody knows it without the device.
+Thesis, section 7.5.4: the error of the server, which measures while a model trains on other CPUs.
+It can be measured for inference on this machine, but not for an emulated device.
 """
 
 import json
@@ -17,16 +16,16 @@ from trimtab.records.parquet.files import read_table, write_table
 from trimtab.records.tables import INFERENCE
 from trimtab.records.tuning.inference import MeasuredInference
 
-ROUNDS = 3  # of all configurations, one after the other: times vary from minute to minute
-# What inference costs with an architecture and a configuration, measured in a folder.
+ROUNDS = 3  # over all configurations: times vary from minute to minute
+# Measures inference with an architecture and a configuration, in a folder.
 Measure = Callable[[Mapping[str, Any], Mapping[str, Any], Path], MeasuredInference]
 
 
 def measure_alone(told: Path, alone: Path, measure: Measure) -> None:
     """Measure each configuration in the table `told` again, and write the table `alone`.
 
-    Both have the columns of INFERENCE; `alone` has a row for each configuration and round, and none
-    where the server could measure nothing, or there was none. Raises as reading and writing tables
+    Both have the columns of INFERENCE. `alone` has a row for each configuration and round; it is
+    empty where the server measured nothing, or did not run. Raises as reading and writing tables
     does.
     """
     known, folder, rows = configurations(told), alone.with_suffix(""), list[dict[str, Any]]()
@@ -34,7 +33,7 @@ def measure_alone(told: Path, alone: Path, measure: Measure) -> None:
         for architecture, configuration in zip(
             known["architecture"], known["configuration"], strict=True
         ):
-            remove_tree(folder)  # also what a killed process has left
+            remove_tree(folder)  # also of a killed process
             folder.mkdir()
             found = measure(json.loads(architecture), json.loads(configuration), folder)
             rows.append(row_of(architecture, found))
@@ -43,7 +42,7 @@ def measure_alone(told: Path, alone: Path, measure: Measure) -> None:
 
 
 def configurations(told: Path) -> pd.DataFrame:
-    """Return what of the table `told` is measured again: no failures; nothing where it is not.
+    """Return the rows of the table `told` without failures; none where there is no table.
 
     Raises as reading tables does.
     """
@@ -52,7 +51,7 @@ def configurations(told: Path) -> pd.DataFrame:
 
 
 def row_of(architecture: str, one: MeasuredInference) -> dict[str, Any]:
-    """Return what the table INFERENCE says of a configuration of an architecture, a JSON text."""
+    """Return the row in INFERENCE of one configuration; `architecture` is a JSON text."""
     return {
         "architecture": architecture,
         "configuration": json.dumps(one.configuration, sort_keys=True),

@@ -1,7 +1,7 @@
-"""The best of the inference configurations that were measured: pure, of what is known.
+"""The best of the measured inference configurations.
 
-Thesis, section 7.3.4: least time or energy a sample; where samples arrive as a scenario says, the
-shortest mean response time, of the batch sizes that keep up.
+Thesis, section 7.3.4: the least time or energy per sample. With a scenario of arrivals, the
+shortest mean response time among the batch sizes that keep up.
 """
 
 import math
@@ -21,12 +21,13 @@ Setting = int | float
 
 @dataclass(frozen=True)
 class Chosen:
-    """The best configuration and what it costs; `inference_j` is NaN where it is unknown.
+    """The best configuration and its cost; `inference_j` is NaN where it is unknown.
 
-    What could not be set is not in the configuration, and `not_set` says why.
+    Settings that could not be made are not in the configuration; `not_set` says why.
 
-    `response_s` is the scenario's mean response time, None without one and where each batch size is
-    saturated; `saturated` are the batch sizes that cannot keep up under the chosen settings.
+    `response_s` is the scenario's mean response time; it is None without a scenario and where all
+    batch sizes are saturated. `saturated` are the batch sizes that cannot keep up under the chosen
+    settings.
     """
 
     configuration: Mapping[str, Setting]
@@ -40,7 +41,7 @@ class Chosen:
 
     @property
     def interval_s(self) -> tuple[float, float] | None:
-        """The ends of the interval of `inference_s` on a device that was emulated."""
+        """The interval of `inference_s` on an emulated device."""
         of = self.emulated
         if of is None:
             return None
@@ -51,7 +52,7 @@ class Chosen:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """What a training trial is judged by, by the names of an objective's score."""
+        """The metrics that judge a training trial, by their names in an objective's score."""
         found = {"inference_s": self.inference_s, "inference_j": self.inference_j}
         if self.interval_s is not None:
             found["inference_s_low"], found["inference_s_high"] = self.interval_s
@@ -73,10 +74,10 @@ def scenario_of(config: ScenarioConfig | None) -> Scenario | None:
 def chosen(
     measured: Sequence[MeasuredInference], wanted: Wanted, scenario: Scenario | None = None
 ) -> Chosen | None:
-    """Return the best of what was measured without a failure, or None where there is none.
+    """Return the best measurement without a failure, or None.
 
-    With a scenario it is the one with the shortest response time, and where none keeps up the one
-    with the least time a sample. Of equal ones the earlier.
+    With a scenario, it has the shortest response time; where none keeps up, the least time per
+    sample. The earlier of equal ones wins.
     """
     good = [one for one in measured if not one.failure]
     if not good:
@@ -93,7 +94,7 @@ def chosen(
         found.append(_as_chosen(alike[best.size], best.response_s, best.saturated))
     if found:
         return min(found, key=lambda one: one.response_s or 0.0)
-    # The nearest to keeping up.
+    # The closest to keeping up.
     fastest, alike = min(
         ((one, alike) for alike in groups for one in alike.values()),
         key=lambda pair: pair[0].inference_s,
@@ -102,15 +103,16 @@ def chosen(
 
 
 def cost(measured: MeasuredInference, wanted: Wanted) -> float:
-    """Return what is to be least: infinite where the energy is unknown."""
+    """Return the cost to minimise: infinite where the energy is unknown."""
     value = measured.inference_s if wanted == Wanted.TIME else measured.inference_j
     return math.inf if value is None else value
 
 
 def _by_settings(measured: Sequence[MeasuredInference]) -> list[dict[int, MeasuredInference]]:
-    """Return what was measured by its batch size, for each of the other settings apart.
+    """Return measurements by batch size, one group for each set of other settings.
 
-    Configurations that differ in what was not set are alike, and the first of them counts.
+    Settings that were not in effect do not tell configurations apart; the first of equal ones
+    counts.
     """
     groups: dict[tuple[tuple[str, Setting], ...], dict[int, MeasuredInference]] = {}
     for one in measured:

@@ -1,14 +1,14 @@
-"""A device that is not at hand, emulated on this machine: the same program under its limits.
+"""Emulation of a device on this machine: the same program under the device's limits.
 
-Thesis, section 7.3.4: the inference tuning server simulates edge devices. A process tree is kept on
-as many cores as the device has (affinity), in as much memory (tuning.trials.memory_limit), and, for
-a slower processor, to a share of the time (tuning.trials.cpu_share, in turns of 5 ms). The mean
-time of a batch is then right for a device whose processor is slower by that share; single times
-are not: what is shorter than a period runs at full speed or is stopped, so tails are an artefact.
+Thesis, section 7.3.4: the inference tuning server simulates edge devices. The process tree gets the
+device's number of cores (affinity) and memory (tuning.trials.memory_limit). For a slower processor
+it runs for a share of the time (tuning.trials.cpu_share, in turns of 5 ms). This gives the right
+mean time of a batch, but not the right single times: anything shorter than a turn runs at full
+speed or is stopped. Tails are therefore an artefact.
 
-How much slower a device is say the rooflines of both machines (tuning.inference.roofline). So much
-of it as a quarter of the time is real execution, and the rest, or what a device is faster by, a
-factor: below, a program would stand still for so long that nothing is learnt but the waiting.
+The rooflines of both machines say how much slower a device is (tuning.inference.roofline). A share
+of at least a quarter is real execution; a factor accounts for the rest, and for faster devices.
+With a smaller share, a program would only wait.
 """
 
 import json
@@ -28,13 +28,13 @@ from trimtab.tuning.inference.roofline import Scale, scale
 from trimtab.tuning.trials.settings import SystemSettings
 
 _GIB = 1 << 30
-_PATIENCE_S = 1800.0  # each number of cores takes seconds
-_LEAST_SHARE = 0.25  # of the time; benchmarks/tuning/inference_error.py has measured so far down
+_PATIENCE_S = 1800.0  # measuring takes seconds per number of cores
+_LEAST_SHARE = 0.25  # of the time: the least that benchmarks/tuning/inference_error.py has measured
 
 
 @dataclass(frozen=True)
 class InferenceConfiguration:
-    """How a model is used: samples in a batch, and what of the device it is given."""
+    """An inference set-up: samples in a batch, and the resources of the device."""
 
     batch_size: int
     cores: int
@@ -50,7 +50,7 @@ def settings_of(
 ) -> SystemSettings:
     """Return the settings of a trial on the first of `cpus`, by default this process' own.
 
-    Raises UserError where the configuration has more cores than there are.
+    Raises UserError where the configuration has more cores than these.
     """
     allowed = sorted(os.sched_getaffinity(0)) if cpus is None else cpus
     if not 1 <= configuration.cores <= len(allowed):
@@ -70,11 +70,11 @@ def settings_of(
 
 @dataclass(frozen=True)
 class Emulation:
-    """What one configuration of a device is on its host.
+    """How a host emulates one configuration of a device.
 
-    A batch takes `scale.slower` times as long as at the host's full speed: `cpu_share` of the time
-    makes a part of that, and the times that are measured so are multiplied by `factor`. `power` is
-    the device's, at the configuration's frequency.
+    A batch takes `scale.slower` times as long as at the host's full speed. The program runs for
+    `cpu_share` of the time, and measured times are multiplied by `factor`. `power` is the device's,
+    at the configuration's frequency.
     """
 
     configuration: InferenceConfiguration
@@ -86,16 +86,16 @@ class Emulation:
 
 @dataclass(frozen=True)
 class Device:
-    """A machine that a model is used on, and the `host` that emulates it."""
+    """A machine for inference, and the `host` that emulates it."""
 
     hardware: Hardware
     host: Hardware
 
     def emulation(self, configuration: InferenceConfiguration) -> Emulation:
-        """Return how a configuration of the device is emulated.
+        """Return the emulation of a configuration of the device.
 
-        Raises UserError for more cores than it has, for a frequency that none of its levels
-        reaches, and where one of both machines has no rooflines.
+        Raises UserError for too many cores, for a frequency outside its levels, and where one of
+        the machines has no rooflines.
         """
         device, cores, mhz = self.hardware, configuration.cores, configuration.frequency_mhz
         if cores > device.cores:
@@ -112,11 +112,10 @@ class Device:
         return Emulation(limits, share, scaled.slower * share, scaled, power)
 
     def with_host_measured(self, kept: Path, cpus: Sequence[int]) -> "Device":
-        """Return it with rooflines of the host: its YAML's, else measured on `cpus`.
+        """Return the device with rooflines of the host: its YAML's, else measured on `cpus`.
 
-        These are kept in the file `kept`, so that a search that goes on has the same ones, as have
-        all machines that share it. One measures at a time. Raises UserError where another does
-        without end.
+        The file `kept` holds the measured ones, for resumed searches and for machines that share a
+        search. One process measures at a time. Raises UserError where another one does not end.
         """
         if self.host.rooflines:
             return self
@@ -129,17 +128,16 @@ class Device:
 
 
 def device_of(hardware: Hardware | None, host: Hardware) -> Device | None:
-    """Return the device that is emulated, or None where there is none but the host itself."""
+    """Return the device to emulate, or None where it is the host itself."""
     if hardware is None or hardware.name == host.name:
         return None
     return Device(hardware, host)
 
 
 def level_at(hardware: Hardware, frequency_mhz: float) -> FrequencyLevel:
-    """Return what a device's frequency is worth, from its `levels`.
+    """Return speed and power at a frequency, interpolated between a device's `levels`.
 
-    Between two levels it is interpolated. Raises UserError for a device without levels and for a
-    frequency that none of them reaches.
+    Raises UserError for a device without levels and for a frequency outside them.
     """
     levels = hardware.levels
     ghz = frequency_mhz / 1000

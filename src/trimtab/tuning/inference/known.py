@@ -1,7 +1,7 @@
-"""What is known of architectures' inference: a file that searches, users and machines share.
+"""Measured inference of architectures, in a file that searches, users and machines share.
 
-Thesis, section 7.3.1: a look-up in a table of what earlier trials have measured. Machines that
-share a search write parts of it (records.tuning.parts).
+Thesis, section 7.3.1: a look-up table of earlier trials' measurements. Machines that share a search
+write parts of it (records.tuning.parts).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ _PATIENCE_S = 60.0
 
 
 def share_architectures(path: Path, found: Sequence[KnownArchitecture]) -> None:
-    """Add to the file at `path` what is new of `found`; what is there stays.
+    """Add the new architectures of `found` to the file at `path`; present ones stay.
 
     Raises as KnownInference does.
     """
@@ -34,7 +34,7 @@ def share_architectures(path: Path, found: Sequence[KnownArchitecture]) -> None:
 
 
 def known_architectures(path: Path) -> list[KnownArchitecture]:
-    """Return what is in the file at `path` and in all its parts; raises as KnownInference does."""
+    """Return the architectures in the file at `path` and its parts; raises as KnownInference."""
     known = list[KnownArchitecture]()
     for part in parts_of(path):
         _join(known, _read(part).architectures)
@@ -44,15 +44,14 @@ def known_architectures(path: Path) -> list[KnownArchitecture]:
 class KnownInference:
     """The architectures of one inference program on one machine, in the file or the part at `path`.
 
-    Raises TrimtabError for a damaged file, and UserError where another process holds it without
-    end.
+    Raises TrimtabError for a damaged file, and UserError where another process keeps it locked.
     """
 
     def __init__(self, path: Path, machine: str, program: str) -> None:
         self.path, self.machine, self.program = path, machine, program
 
     def of(self, architecture: Mapping[str, Any]) -> list[MeasuredInference]:
-        """Return what was measured of an architecture, in its order."""
+        """Return the measurements of an architecture, in their order."""
         for one in known_architectures(self.path):
             if self._is(one, architecture):
                 return one.measured
@@ -65,9 +64,9 @@ class KnownInference:
         return [one for one in found if (one.machine, one.program) == key]
 
     def add(self, architecture: Mapping[str, Any], measured: MeasuredInference) -> None:
-        """Keep what was measured, beside what others have written meanwhile.
+        """Keep a measurement, beside those that others have written meanwhile.
 
-        Of one configuration the later counts.
+        It replaces an earlier one of the same configuration.
         """
         with _held(self.path):
             found = _read(self.path).architectures

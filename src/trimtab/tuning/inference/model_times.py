@@ -1,7 +1,7 @@
-"""What batches of the project's own models take on this machine: the `models` of its YAML.
+"""Batch times of the project's own models on this machine: the `models` of its YAML.
 
-By those that two machines have in common the scale of their rooflines is corrected, and the model
-that is left out tells its error (tuning.inference.roofline).
+Models that two machines have in common correct the scale of their rooflines. Leaving each one out
+in turn gives the error (tuning.inference.roofline).
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _SIZES = (1, 16)
 def model_times(workloads: Sequence[Workload], folder: Path) -> list[dict[str, Any]]:
     """Return `workload`, `batch_size`, `cores` and `batch_s`, each on one core at full speed.
 
-    Raises UserError where one of them cannot be run here.
+    Raises UserError where a workload cannot run here.
     """
     found = []
     for workload in workloads:

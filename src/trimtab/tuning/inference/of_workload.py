@@ -1,4 +1,4 @@
-"""The inference tuning server of a workload, with what it measures by."""
+"""The inference tuning server of a workload, and how it measures."""
 
 import hashlib
 import math
@@ -33,9 +33,9 @@ _TAKEN = ("batch_size", "cores", "memory_gib", "frequency_mhz")
 
 
 def inference_cpus(cpus: int, tuning: Tuning) -> int:
-    """Return how many CPUs inference is measured on: as many as it asks for, up to half of them.
+    """Return the number of CPUs for measuring inference: as it asks for, up to half of `cpus`.
 
-    The only one of a machine is for training and inference in turns.
+    On a machine with one CPU, training and inference take turns.
     """
     cores = tuning.inference.get("cores")
     asked = 1 if cores is None else max(cores.choices or [cores.high or 1])
@@ -54,12 +54,12 @@ def server_of(
     seed: int,
     device: Device | None = None,
 ) -> InferenceServer:
-    """Return the server for the inference of what `tuning` is of, which `workload` runs.
+    """Return the inference server for `tuning`, with `workload` as its program.
 
-    What is not `known` it measures on this machine, whose power model is `hardware`, or emulates
-    `device` on it. It minimises energy where the objective's score names that of inference and not
-    its time. Raises UserError for `inference` parameters that are not measured, and for more cores
-    than it has, here (`inference_cpus`) or on the device.
+    It measures configurations that are not `known` on this machine, whose power model is
+    `hardware`, or on the emulated `device`. It minimises energy where the objective's score names
+    inference energy and not inference time. Raises UserError for `inference` parameters that cannot
+    be measured, and for too many cores: here (`inference_cpus`) or on the device.
     """
     for name in tuning.inference:
         if name not in _TAKEN:
@@ -99,9 +99,9 @@ def measured(
 ) -> MeasuredInference:
     """Measure the inference of an architecture under a configuration, on some of `cpus`.
 
-    Without `cores` it has all of them, and without `batch_size` the workload's own. A `device` is
-    emulated: times and energies are its own. What measuring takes of this machine is added to
-    `effort`, and it ends early where that says so.
+    `cores` defaults to all of them, `batch_size` to the workload's own. With a `device`, times and
+    energies are those of the emulated device. `effort` receives the cost of measuring on this
+    machine, and can stop it early.
     """
     own = {"batch_size": workload.parameters.get("batch_size", 1), "cores": len(cpus)}
     asked = InferenceConfiguration(**{**own, **configuration})
@@ -133,7 +133,7 @@ def measured(
         inference_s=found.inference_s,
         inference_j=found.inference_j if math.isfinite(found.inference_j) else None,
         energy_source=found.energy_kind,
-        batch_s=np.quantile(found.batch_s, QUANTILES).tolist(),  # all that is looked at
+        batch_s=np.quantile(found.batch_s, QUANTILES).tolist(),  # the choice reads no more
         peak_rss_bytes=found.peak_rss_bytes,
         not_set=dict(found.not_set),
         emulated=emulated,
@@ -141,9 +141,9 @@ def measured(
 
 
 def machine_of(host: str, device: Device | None) -> str:
-    """Return the key by which costs are known that were measured on a host, by that one's key.
+    """Return the key of costs measured on a host, given the host's key.
 
-    A device whose YAML was changed is another.
+    A device whose YAML was changed has another key.
     """
     if device is None:
         return host

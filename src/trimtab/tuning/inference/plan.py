@@ -1,13 +1,13 @@
-"""How much of inference is tuned."""
+"""How inference is tuned."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class InferencePlan:
-    """By which algorithm inference is tuned, and how many configurations of an architecture.
+    """The algorithm for inference, and the number of configurations of an architecture.
 
-    Where there are no more than so many, each is measured, whatever the algorithm.
+    If no more exist, all are measured, with any algorithm.
     """
 
     algorithm: str

@@ -1,11 +1,10 @@
 """How much longer inference takes on another machine, by the rooflines of both.
 
-Williams et al. 2009; Rocha's thesis, section 7.3.4, simulates edge devices. What bounds a program
-is arithmetic, memory, or the calls of its library, and all that is known of both machines is what
-micro-kernels reach of each (`rooflines` of a hardware YAML). Of a program whose bound is unknown
-the scale is the geometric mean of arithmetic's and memory's, and its interval goes from the least
-to the most of all three. Where models were timed on both machines (`models`), the scale is
-corrected by them, and the interval is as wide as it was off for any model that was left out.
+Williams et al. 2009; Rocha's thesis, section 7.3.4, simulates edge devices. Arithmetic, memory or
+library calls bound a program. Micro-kernels measure what both machines reach of each (`rooflines`
+of a hardware YAML). The bound of a program is unknown, so the scale is the geometric mean of the
+factors of arithmetic and memory. Its interval spans all three factors. Models timed on both
+machines (`models`) correct the scale; the interval is then the largest error of any left-out model.
 """
 
 import math
@@ -19,10 +18,10 @@ from trimtab.errors import UserError
 
 @dataclass(frozen=True)
 class Scale:
-    """By what factor a batch takes longer on another machine, with the ends of its interval.
+    """The factor by which a batch takes longer on another machine, with its interval.
 
-    `left_out_error` is the largest relative error of any model that was timed on both machines,
-    scaled as the others say. It is None where fewer than two were: the error is then unmeasured.
+    `left_out_error` is the largest relative error of any model timed on both machines, scaled by
+    the other models. It is None, unmeasured, for fewer than two models.
     """
 
     slower: float
@@ -37,9 +36,9 @@ class Scale:
 
 
 def scale(host: Hardware, device: Hardware, cores: int) -> Scale:
-    """Return by what factor `device` takes longer than `host`, each with so many cores.
+    """Return the factor by which `device` takes longer than `host`, each with `cores` cores.
 
-    Raises UserError where one of both has no `rooflines`.
+    Raises UserError where one of them has no `rooflines`.
     """
     bounds = _bounds(host, device, cores)
     slower = _middle(bounds)
@@ -52,11 +51,11 @@ def scale(host: Hardware, device: Hardware, cores: int) -> Scale:
 
 
 def left_out_error(off: Mapping[str, Sequence[float]]) -> float:
-    """Return the largest relative error of any model, estimated with the others' correction.
+    """Return the largest relative error of any model, corrected by the others.
 
-    `off` are by model the measured times over the estimated ones. Each model is left out once and
-    its estimates are corrected by the geometric mean of what the others were off by. Raises
-    ValueError for fewer than two.
+    `off` has the ratios of measured to estimated times, by model. Each model is left out once; the
+    geometric mean of the others' ratios corrects its estimates. Raises ValueError for fewer than
+    two.
     """
     if len(off) < 2:
         raise ValueError(f"{len(off)} models: expected at least two")
@@ -71,9 +70,9 @@ def left_out_error(off: Mapping[str, Sequence[float]]) -> float:
 
 
 def at_cores(machine: Hardware, cores: int) -> Roofline:
-    """Return the roofline of so many cores, or of all where there are fewer.
+    """Return the roofline of `cores` cores, or of all where there are fewer.
 
-    Raises UserError for a machine without any.
+    Raises UserError for a machine without rooflines.
     """
     known = sorted(machine.rooflines, key=lambda roofline: roofline.cores)
     if not known:
@@ -100,7 +99,7 @@ def _middle(bounds: tuple[float, float, float]) -> float:
 
 
 def _off(host: Hardware, device: Hardware) -> dict[str, list[float]]:
-    """Return, by model, how many times as long as scaled its batches took on the device."""
+    """Return, by model, the ratios of measured to scaled batch times on the device."""
     here = {(one.workload, one.batch_size, one.cores): one.batch_s for one in host.models}
     off = defaultdict(list)
     for one in device.models:

@@ -1,9 +1,8 @@
-"""The inference tuning server: tunes how a model is used while a trial trains it.
+"""The inference tuning server: tunes inference of a model while a trial trains it.
 
-Thesis, sections 7.3.3 and 7.3.4. It measures one configuration after the other, as programs of
-their own, on CPUs that no trial has meanwhile; while nothing is to be measured, trials have these,
-too. A training trial is judged when all of them were; a later one of the same architecture has them
-at once.
+Thesis, sections 7.3.3 and 7.3.4. It measures one configuration after the other, each in its own
+process, on CPUs that trials use when nothing is to be measured. A trial is judged once all
+configurations of its architecture are measured; later trials of the architecture reuse them.
 """
 
 import os
@@ -31,7 +30,7 @@ from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.study import Study
 from trimtab.tuning.trials.events import EndReason
 
-# What inference costs with an architecture and a configuration, measured on CPUs in a folder.
+# Measures inference with an architecture and a configuration, on CPUs, in a folder.
 Measure = Callable[
     [Mapping[str, Any], Mapping[str, Setting], Sequence[int], Path], MeasuredInference
 ]
@@ -39,9 +38,9 @@ Measure = Callable[
 
 @dataclass(frozen=True)
 class InferenceOutcome:
-    """What became of an architecture's inference: the best of `measured` configurations.
+    """The tuned inference of an architecture: the best of `measured` configurations.
 
-    `planned` is how many there were to be; `best` is None where none could be measured.
+    `planned` is their intended number; `best` is None where none could be measured.
     """
 
     architecture: Mapping[str, Any]
@@ -51,12 +50,12 @@ class InferenceOutcome:
 
 
 class InferenceServer:
-    """Tunes the `inference` parameters of `tuning` for every architecture that is trained.
+    """Tunes the `inference` parameters of `tuning` for every trained architecture.
 
-    `architecture` are the names of the `model` parameters that inference depends on. `folder` is
-    for this search alone; what is measured is kept in `known`. It wants so many `cpus`. `effort` is
-    told by `measure` what it took, and tells it to stop. Used as a context manager: what it does at
-    the block's end is ended first, and where the block raises what it measures is killed.
+    `architecture` names the `model` parameters that inference depends on. `folder` is for this
+    search alone; measurements are kept in `known`. The server wants `cpus` CPUs. `measure` adds its
+    cost to `effort`, which can stop it. As a context manager, it waits at the block's end for the
+    running measurement; an exception kills that one.
     """
 
     def __init__(
@@ -99,20 +98,20 @@ class InferenceServer:
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-        if kind is not None:  # nobody waits for what is being measured
+        if kind is not None:  # nobody needs the running measurement
             self._effort.stopped.set()
         with self._changed:
             self._changed.wait_for(lambda: not self._works)
 
     @property
     def cpus_wanted(self) -> int:
-        """How many CPUs it wants for what there is to measure now."""
+        """The number of CPUs it wants now; 0 where nothing is to be measured."""
         with self._changed:
             return 0 if self._agenda.next() is None else self._cpus
 
     def work(self, cpus: Sequence[int]) -> None:
-        """Measure on these CPUs until nothing is left, in a thread that may be bound to them."""
-        os.sched_setaffinity(0, cpus)  # of this thread, and of what it starts
+        """Measure until nothing is left; binds the calling thread to these CPUs."""
+        os.sched_setaffinity(0, cpus)  # of this thread and the processes it starts
         try:
             while (key := self._next()) is not None:
                 self._measure_one(key, cpus)
@@ -122,29 +121,29 @@ class InferenceServer:
                 self._changed.notify_all()
 
     def taken(self) -> tuple[float, float]:
-        """Return the seconds and joules of what was measured since this was asked last."""
+        """Return the seconds and joules of the measurements since the last call."""
         return self._effort.taken()
 
     def started(self, trial: int, complete: Mapping[str, Any]) -> None:
-        """Hear that a trial has begun: its architecture's inference is tuned from now on."""
+        """Record that a trial has begun: its architecture's inference is tuned from now on."""
         with self._changed:
             self._agenda.started(trial, self._key_of(complete))
 
     def is_known(self, trial: int) -> bool:
-        """Whether `metrics` of a trial, which has not been asked for, would not wait."""
+        """Whether `metrics` of a trial would return at once."""
         with self._changed:
             return self._agenda.is_complete(self._agenda.needs(trial))
 
     def dropped(self, trial: int) -> None:
-        """Hear that the metrics of a trial are not going to be asked for, as it has failed."""
+        """Record that a trial has failed: its metrics will not be asked for."""
         with self._changed:
             self._agenda.dropped(trial)
 
     def metrics(self, trial: int) -> Mapping[str, float] | Failure:
-        """Return what the best inference costs, or the failure of the last one where all failed.
+        """Return the cost of the best inference, or the last failure where all failed.
 
-        Waits until all that is planned was measured, so that no trial is judged by less than
-        another one of its architecture. Others may be told of trials meanwhile.
+        Waits for all planned measurements, so all trials of an architecture are judged by the same
+        ones. Other methods can be called meanwhile.
         """
         with self._changed:
             key = self._agenda.ended(trial)
@@ -159,7 +158,7 @@ class InferenceServer:
         return best.metrics
 
     def outcome(self, complete: Mapping[str, Any]) -> InferenceOutcome:
-        """Return what is known of the inference of a configuration's architecture."""
+        """Return the tuned inference of a configuration's architecture."""
         with self._changed:
             measured = self._architectures[self._key_of(complete)].measured
             return InferenceOutcome(
@@ -184,7 +183,7 @@ class InferenceServer:
         return key
 
     def _is_asked_for(self, measured: MeasuredInference) -> bool:
-        """Whether a known configuration is one of this search's space."""
+        """Whether a known configuration is in this search's space."""
         values = {f"{Kind.INFERENCE}.{name}": v for name, v in measured.configuration.items()}
         complete = self._tuning.completed(values)
         asked = {name: v for name, v in complete.items() if name in self._space.names}
@@ -201,7 +200,7 @@ class InferenceServer:
             return key
 
     def _measure_one(self, key: str, cpus: Sequence[int]) -> None:
-        """Measure a configuration that was not yet, or find that there is none."""
+        """Measure the next configuration of an architecture, or mark it complete."""
         one = self._architectures[key]
         if one.suggestions is None:
             one.suggestions = self._suggestions(one.folder)
@@ -214,12 +213,12 @@ class InferenceServer:
         folder = one.folder / f"configuration_{len(one.measured)}"
         folder.mkdir(parents=True)
         measured = self._measure(one.parameters, configuration, cpus, folder)
-        if not measured.failure:  # which may be this machine's, and pass
+        if not measured.failure:  # failures may be temporary
             self._known.add(one.parameters, measured)
         remove_tree(folder)
         with self._changed:
             one.measured.append(measured)
-            # What hangs would hang again, for as long each time.
+            # A program that hangs once is likely to hang again.
             hangs = measured.failure.startswith(EndReason.TIMED_OUT)
             one.is_complete = hangs or len(one.measured) >= self.planned
             self._changed.notify_all()
@@ -234,7 +233,7 @@ class InferenceServer:
 
 
 class _Architecture:
-    """What is known of the inference of one architecture, in this search."""
+    """The inference measurements of one architecture in this search."""
 
     def __init__(
         self,

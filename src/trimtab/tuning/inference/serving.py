@@ -1,8 +1,8 @@
-"""What inference costs under one configuration: batches of a real program, timed under limits.
+"""The cost of inference under one configuration: batches of a real program, timed under limits.
 
-Thesis, section 7.3.4: the inference tuning server runs the model, with whatever weights, for each
-batch size and set of system parameters. The program is a workload that uses its model and reports
-its batches by `trimtab_trial.batches`, or by a group `batch_s` of its workload's `marks.epoch`.
+Thesis, section 7.3.4: the inference tuning server runs the model, with any weights, for each batch
+size and set of system parameters. The program is a workload that reports its batches by
+`trimtab_trial.batches`, or by a group `batch_s` of its `marks.epoch`.
 """
 
 import math
@@ -25,22 +25,22 @@ from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.protocol import BrokenProtocolError
 from trimtab.tuning.trials.settings import SystemSettings
 
-_WARM_UP_S = 0.25  # and one round at least
+_WARM_UP_S = 0.25  # at least, and at least one round
 _MEASURED_S = 0.75
 _FEWEST_BATCHES = 3
 TIMEOUT_S = 120.0  # of a configuration, its program's start included
-_LOOK_S = 0.2  # how often whether it is to stop
+_LOOK_S = 0.2  # between checks whether to stop
 _TIME = re.compile(r"batch_\d+_s")
 
 
 @dataclass(frozen=True)
 class Served:
-    """What inference took on this machine under a configuration's limits.
+    """The cost of inference on this machine under a configuration's limits.
 
-    `inference_s` is the time per sample, the mean over all batches after the warm-up; `batch_s` are
-    the times of these batches, or of as many at equal distances. `inference_j` is the energy per
-    sample, whose `energy_kind` is one of profiling's EnergySource: measured, modelled or unknown.
-    `not_set` says of limits that are not in effect why not.
+    `inference_s` is the mean time per sample over all batches after the warm-up. `batch_s` are the
+    times of these batches, or an evenly spaced sample of them. `inference_j` is the energy per
+    sample; `energy_kind` is one of profiling's EnergySource: measured, modelled or unknown.
+    `not_set` says why a limit is not in effect.
     """
 
     inference_s: float
@@ -51,7 +51,7 @@ class Served:
     not_set: Mapping[str, str] = field(default_factory=dict)
 
     def times(self, factor: float) -> "Served":
-        """Return it on a device of the same power whose times are `factor` times as long."""
+        """Return the cost on a device of equal power that takes `factor` times as long."""
         return replace(
             self,
             inference_s=self.inference_s * factor,
@@ -76,13 +76,13 @@ def served(
 ) -> Served | Failure:
     """Run `workload`, with `parameters` of the model, until enough batches are timed.
 
-    It is given the first of `cpus`, by default of those this process may use, for `cpu_share` of
-    the time once it is warm, before other work of this machine where a control group can be made.
-    Energy is measured where this machine has meters, unless `hardware` is another one; else it is
-    modelled by its figures. What is written lies in `folder`. A Failure says why there is no
-    result: out of memory, the time limit, a crash, no batch reported. When `stopped` is set the
-    program is killed; `on_end` hears how it ended, that of a Failure, too. Raises UserError where
-    the program cannot be started, or more is asked for than this machine has.
+    The program gets the first of `cpus`, by default those of this process, for `cpu_share` of the
+    time once it is warm. It has priority over other work where a control group can be made. Energy
+    is measured where `hardware` is this machine and has meters; else its model applies. Files lie
+    in `folder`. A Failure says why there is no result: out of memory, the time limit, a crash, no
+    batch reported. Setting `stopped` kills the program. `on_end` is called with its end, also for a
+    Failure. Raises UserError where the program cannot be started, or this machine has too few
+    resources.
     """
     settings = settings_of(configuration, cpus=cpus)
     meters = machine_meters(hardware) if is_this_machine else None
@@ -100,7 +100,7 @@ def served(
             energy.add(event, counted)
             if rounds.enough:
                 process.stop()
-            elif rounds.is_warm and not counted:  # nobody wants to wait for its start, slowed down
+            elif rounds.is_warm and not counted:  # its start runs at full speed
                 process.answer(SystemSettings(cpu_share=cpu_share))
             elif event.waits:
                 process.answer(SystemSettings())
@@ -131,7 +131,7 @@ def served(
 
 
 def _next(process: TrialProcess, stopped: threading.Event | None) -> Event:
-    """Return what happens next; the end, where it is to stop."""
+    """Return the next event: the program's end once `stopped` is set."""
     while (event := process.next_event(None if stopped is None else _LOOK_S)) is None:
         if stopped is not None and stopped.is_set():
             process.kill()
@@ -139,7 +139,7 @@ def _next(process: TrialProcess, stopped: threading.Event | None) -> Event:
 
 
 class InferenceRounds:
-    """The batches that were reported, without those of the warm-up."""
+    """The reported batches after the warm-up."""
 
     def __init__(self) -> None:
         self.batch_s: list[float] = []
@@ -154,7 +154,7 @@ class InferenceRounds:
 
     @property
     def is_warm(self) -> bool:
-        """Whether what follows counts."""
+        """Whether the warm-up is over."""
         return self._warm_s >= _WARM_UP_S
 
     @property
@@ -163,7 +163,7 @@ class InferenceRounds:
         return self.served_s >= _MEASURED_S and self.batches >= _FEWEST_BATCHES
 
     def add(self, event: EpochEnd) -> bool:
-        """Add a round; return whether it counts. Raises BrokenProtocolError where it is none."""
+        """Add a round; return whether it counts. Raises BrokenProtocolError for an invalid one."""
         batches, served_s, times = batches_of(event.metrics)
         if not self.is_warm:
             self._warm_s += served_s
@@ -176,10 +176,10 @@ class InferenceRounds:
 
 
 class _Energy:
-    """The power of what was served, by the machine's meters or a model of the device.
+    """The power of inference, by the machine's meters or a model of the device.
 
-    The device does nothing else, so all of its idle power counts. What a share of the CPUs' time
-    makes slow would be busy all of that time on a slower processor.
+    The device does nothing else, so all of its idle power counts. Time stopped under a CPU share
+    counts as busy, as a slower processor would be.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class _Energy:
         self._counted = [0.0, 0.0, 0.0]
 
     def add(self, event: EpochEnd, counted: bool) -> None:
-        """Add a round, which counts or is of the warm-up."""
+        """Add a round; those of the warm-up are not `counted`."""
         wall_s, cpu_s, joules = self._all[0] + event.wall_s, self._all[1] + event.cpu_s, 0.0
         if self._run is not None:
             joules = self._run.read(wall_s=wall_s, cpu_s=cpu_s, resident_byte_s=0.0)["energy_j"]
@@ -207,7 +207,7 @@ class _Energy:
         self._all = now
 
     def per_s(self, resident_bytes: int) -> float:
-        """Return the power in W; NaN where it is unknown, as where all rounds were told at once."""
+        """Return the power in W; NaN where unknown, as when all rounds were reported at once."""
         wall_s, cpu_s, joules = self._counted
         if not wall_s:
             return math.nan
@@ -225,7 +225,7 @@ class _Energy:
 
 
 def batches_of(metrics: Mapping[str, float]) -> tuple[int, float, list[float]]:
-    """Return the number of batches of a round, their sum and the times that are known, in s."""
+    """Return the number of batches of a round, their total time and the known times, in s."""
     if "batches" in metrics and "served_s" in metrics:
         times = [value for name, value in metrics.items() if _TIME.fullmatch(name)]
         batches, served_s = metrics["batches"], metrics["served_s"]

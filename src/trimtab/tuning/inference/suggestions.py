@@ -1,4 +1,4 @@
-"""What is measured of an architecture's inference, one configuration after the other."""
+"""The inference configurations of an architecture to measure, one after the other."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,12 +9,12 @@ from trimtab.tuning.inference.choice import Setting, Wanted, cost
 from trimtab.tuning.score import Failure
 from trimtab.tuning.study import NothingLeftError, Study
 
-_BUDGET = Budget(1)  # of all of them: inference is measured in full
-_MOST_REPEATS = 50  # suggestions in a row of what was measured before
+_BUDGET = Budget(1)  # the same for all: inference is measured in full
+_MOST_REPEATS = 50  # consecutive suggestions of measured configurations
 
 
 class Suggestions:
-    """The configurations that a study suggests, each once; what is known is told to it first."""
+    """The configurations that a study suggests, each once; it first learns the known ones."""
 
     def __init__(self, study: Study, wanted: Wanted) -> None:
         self._study, self._wanted = study, wanted
@@ -22,7 +22,7 @@ class Suggestions:
         self._asked: dict[tuple[tuple[str, Setting], ...], int] = {}
 
     def next(self, measured: Sequence[MeasuredInference]) -> dict[str, Setting] | None:
-        """Return what to measure next, or None where all that is suggested was measured."""
+        """Return the next configuration, or None where all suggested ones are measured."""
         for one in measured[self._told :]:
             self._tell(one)
         self._told = len(measured)

@@ -1,1 +1,1 @@
-"""One search: its trials, from their start until they are judged."""
+"""One search: its trials, from their start to their score."""

@@ -1,9 +1,9 @@
-"""How long a search has been going on, over all processes that search, killed ones included.
+"""The duration of a search, over all its processes, killed ones included.
 
-Machines that share a search are on one line of time: each goes by its own clock's seconds, and one
-that is behind, as it came late or was asleep, goes on from where the furthest of them was when it
-kept its time last. No machine's date counts. So times of two machines are comparable to a second or
-two, as far as the file system shows a file at once.
+Machines that share a search share its time. Each counts its own clock's seconds; one that is
+behind, as it started late or was asleep, jumps to the furthest saved time. No machine's date
+counts. Times of two machines agree within a second or two, if the file system shows a new file at
+once.
 """
 
 import math
@@ -12,15 +12,15 @@ from pathlib import Path
 
 from trimtab.files import parse_json, read_limited, write_json
 
-KEPT_EVERY_S = 5.0  # at least: so much of a killed search is lost at most
+KEPT_EVERY_S = 5.0  # at least; a killed search loses no more
 _SELDOM_S = 1.0
 _MOST_BYTES = 1000
 
 
 class SearchClock:
-    """The seconds of a search, kept at `path` for the next process; at least `began_s` are over.
+    """The seconds of a search, at least `began_s`, saved at `path` for the next process.
 
-    Clocks of other machines are beside it, and begin with the same word.
+    Clocks of other machines are beside it, with the same prefix.
     """
 
     def __init__(self, path: Path, began_s: float = 0.0) -> None:
@@ -30,11 +30,11 @@ class SearchClock:
         self._kept_at = -math.inf
 
     def now_s(self) -> float:
-        """Return the seconds since the search began, those between its processes left out."""
+        """Return the seconds since the search began, without gaps between its processes."""
         return time.monotonic() - self._began_at
 
     def keep(self) -> None:
-        """Keep the time, and look at others' clocks, unless that was done a moment ago."""
+        """Save the time and read other machines' clocks, unless that was just done."""
         now = time.monotonic()
         if now - self._kept_at >= _SELDOM_S:
             self._follow()
@@ -42,7 +42,7 @@ class SearchClock:
             self._kept_at = now
 
     def _follow(self) -> None:
-        """Go on from where the furthest clock is, if this one is behind."""
+        """Set this clock to the furthest one, if it is behind."""
         word, _, _ = self._path.stem.partition("_")
         for path in self._path.parent.glob(f"{word}*.json"):
             self._began_at -= max(0.0, _kept_s(path) - self.now_s())
@@ -51,6 +51,6 @@ class SearchClock:
 def _kept_s(path: Path) -> float:
     try:
         found = float(parse_json(read_limited(path, _MOST_BYTES))["searched_s"])
-    except (OSError, ValueError, TypeError, KeyError):  # not there, or damaged: rows say enough
+    except (OSError, ValueError, TypeError, KeyError):  # missing or damaged: rows say enough
         return 0.0
     return found if 0 <= found < math.inf else 0.0

@@ -1,4 +1,4 @@
-"""CPUs that a companion works on, of those that trials share: its own while it has work to do."""
+"""CPUs of the trials' pool that a side task holds while it has work to do."""
 
 from functools import partial
 
@@ -6,18 +6,18 @@ from trimtab.tuning.search.future import Future
 from trimtab.tuning.search.side_task import SideTask
 from trimtab.tuning.system.pool import Pool, ResourceDemand
 
-_COMPANION = -1  # as a holder in the pool; trials are numbered from 0
+_COMPANION = -1  # holder in the pool; trials are numbered from 0
 
 
 class CpuLease:
-    """Lends CPUs of `pool` to `companion`, which comes before trials that have not begun."""
+    """Lends CPUs of `pool` to `companion`, a side task with priority over new trials."""
 
     def __init__(self, companion: SideTask, pool: Pool) -> None:
         self._companion, self._pool = companion, pool
-        self.work: list[Future[None]] = []  # one, that it has ended, while the companion works
+        self.work: list[Future[None]] = []  # the running work: at most one
 
     def is_due(self) -> bool:
-        """Lend what the companion wants, if that is free; whether it is to wait for that."""
+        """Lend the wanted CPUs, if they are free; return whether the side task has to wait."""
         wanted = 0 if self.work else self._companion.cpus_wanted
         if not wanted:
             return False
@@ -29,11 +29,11 @@ class CpuLease:
         return False
 
     def close(self) -> None:
-        """Hear no more of its work."""
+        """Ignore the end of its work."""
         for work in self.work:
             work.close()
 
     def end(self) -> None:
-        """Have the CPUs back, after the event that the work has ended; raises what that raised."""
+        """Take the CPUs back after the work's end; raises what the work raised."""
         self._pool.give_back(_COMPANION)
         self.work.pop().take()

@@ -1,4 +1,4 @@
-"""How long what the stage `tune` does may take, for whoever asks for the time before it begins."""
+"""The longest duration of the stage `tune`, for batch systems that ask beforehand."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from trimtab.tuning.tuners.registry import build_tuner
 
 
 def longest_s(stage: TuneStage) -> float:
-    """Return the seconds until each trial on each rung was ended for taking too long, one by one.
+    """Return the seconds of a search whose trials all reach their time limits, one by one.
 
-    Inference is measured beside the trials and counts nothing. What other searches have learnt,
-    and parameters that turn out to have no impact, are not known yet. Raises UserError for a
-    workload that cannot be tuned, and for a tuner that is none.
+    Inference is measured beside the trials and does not count. Knowledge of other searches and
+    parameters without impact are not considered. Raises UserError for a workload that cannot be
+    tuned, and for an unknown tuner.
     """
     if stage.workload.tuning is None:
         raise UserError(f"workload {stage.workload.name}: tuning: expected what is to be tuned")
@@ -35,14 +35,14 @@ def longest_s(stage: TuneStage) -> float:
 
 
 def longest_alone_s(told: Path) -> float:
-    """Return the seconds until each measurement by `measure_alone` was ended for taking too long.
+    """Return the seconds of `measure_alone` if all measurements reach their time limits.
 
-    There are none where the table `told` is not. Raises as reading it does.
+    0 without the table `told`. Raises as reading it does.
     """
     return ROUNDS * len(configurations(told)) * TIMEOUT_S
 
 
 def _runs_of(made: Tuner) -> int:
-    """The trials on all rungs, in both of a tuner's searches where it has two."""
+    """The number of trials on all rungs, in both searches of a tuner with two."""
     of_first = _runs_of(made.first) if made.first is not None else 0
     return of_first + sum(rung.trials for bracket in made.brackets for rung in bracket)

@@ -1,4 +1,4 @@
-"""Waiting for a companion while trials go on: that it has come is an event as those of trials."""
+"""A side task's answer, awaited while trials run: its arrival is an event like theirs."""
 
 import math
 import os
@@ -12,9 +12,9 @@ _Found = TypeVar("_Found")
 
 
 class Future(Generic[_Found]):
-    """What `ask` returns, which may wait; that it has is an event, once.
+    """The result of `ask`, called in a thread; its arrival is one event.
 
-    `take` is called after it, `close` at any time, also while the answer is waited for.
+    Call `take` after the event, `close` at any time, even before it.
     """
 
     def __init__(self, ask: Callable[[], _Found]) -> None:
@@ -27,30 +27,30 @@ class Future(Generic[_Found]):
         threading.Thread(target=self._wait, args=(ask,), name="answer", daemon=True).start()
 
     def pending(self) -> Answered | None:
-        """Return that the answer has come, once."""
+        """Return the event of the answer's arrival, once."""
         if self._was_told or not self._has_come.is_set():
             return None
         self._was_told = True
         return Answered()
 
     def filenos(self) -> list[int]:
-        """Return what becomes readable with the answer."""
+        """Return the descriptor that becomes readable with the answer."""
         return [] if self._closed else [self._news_fd]
 
     @property
     def next_at(self) -> float:
-        """Nothing happens by itself."""
+        """No event is timed."""
         return math.inf
 
     def take(self) -> _Found:
-        """Return the answer that has come, or raise what `ask` raised."""
+        """Return the answer, or raise what `ask` raised."""
         self.close()
         if self._error is not None:
             raise self._error
         return self._found[0]
 
     def close(self) -> None:
-        """Give back the descriptor."""
+        """Close the descriptor."""
         with self._closing:
             if not self._closed:
                 self._closed = True

@@ -1,4 +1,4 @@
-"""A trial of a search on a rung: what it is to do, what its processes took, what it came to."""
+"""A trial of a search on a rung: its job, its cost and its result."""
 
 import math
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ from trimtab.tuning.trials.process import TrialProcess
 
 @dataclass(eq=False)
 class RunningTrial(TrialLease):
-    """A trial that has a process, on this rung since `began_s` of the search.
+    """A trial with a process, on this rung since `began_s` of the search.
 
-    `taken` is what all its processes there took, `before` what those before this one did. It has a
-    `result` when it was judged, which may be while its program still ends.
+    `taken` is the cost of all its processes on the rung, `before` the cost of earlier ones. It has
+    a `result` once it is judged, perhaps while its program still ends.
     """
 
     steering: SystemTuner
@@ -32,20 +32,20 @@ class RunningTrial(TrialLease):
     began_s: float
     before: Taken
     began_meters: MeterReadings
-    meters: MeterReadings  # where its epoch began
+    meters: MeterReadings  # at its epoch's start
     metrics: dict[str, float]
-    not_set: Mapping[str, str]  # in none of its epochs, and why
+    not_set: Mapping[str, str]  # in effect in none of its epochs, and why
     taken: Taken = field(default_factory=Taken)
     epochs: int = 0  # of this process
     by_epoch: list[dict[str, Any]] = field(default_factory=list)  # of this process
-    starts_again: bool = False  # with its settings, when its program has ended
+    starts_again: bool = False  # with new settings, once its program has ended
     has_ended: bool = False
     result: RungResult | None = None
     _epochs_s: float = 0.0
-    _core_s: float = 0.0  # the same by its CPUs
+    _core_s: float = 0.0  # its seconds times its CPUs
 
     def epoch_ended(self, epoch: EpochEnd, meters: SharedMeters, now: MeterReadings) -> float:
-        """Count an epoch, and keep that beside the checkpoint; return its joules."""
+        """Count an epoch, saved beside the checkpoint; return its joules."""
         cores = len(self.cpus)
         energy_j = meters.energy_j(
             self.meters, now, wall_s=epoch.wall_s, cpu_s=epoch.cpu_s, cores=cores
@@ -60,7 +60,7 @@ class RunningTrial(TrialLease):
         return energy_j
 
     def has_taken(self, ended: TrialEnded, meters: SharedMeters, now: MeterReadings) -> None:
-        """Count what the process took, as far as `ended` says: also what led to no epoch's end."""
+        """Count the cost of the process until `ended`, unfinished epochs included."""
         cores = self._core_s / self._epochs_s if self._epochs_s else len(self.cpus)
         energy_j = meters.energy_j(
             self.began_meters, now, wall_s=ended.wall_s, cpu_s=ended.cpu_s, cores=cores
@@ -70,9 +70,9 @@ class RunningTrial(TrialLease):
 
 
 def why_failed(one: RunningTrial, ended: TrialEnded) -> str:
-    """Return why a trial whose training has ended has no score; empty where it can be judged.
+    """Return why a trained trial has no score; empty where it can be judged.
 
-    One whose program ended well before its budget, as it stops early by itself, can.
+    A program that stopped early and ended well can be judged.
     """
     if ended.reason.is_failure or ended.reason == EndReason.KILLED:
         return ended.failure
@@ -94,9 +94,9 @@ def result_of(
     best: Settings,
     inference_tuning: tuple[float, float] | None,
 ) -> RungResult:
-    """Return what a trial came to, whose companion says `beside`.
+    """Return the result of a trial, with the side task's metrics `beside`.
 
-    Raises UserError where it lacks a metric of the score.
+    Raises UserError where a metric of the score is missing.
     """
     training_j = math.nan if energy_source is EnergySource.UNKNOWN else one.spent.training_j
     metrics = {**one.metrics, "training_s": one.spent.training_s, "training_j": training_j}

@@ -1,8 +1,8 @@
-"""One search: trials are started, steered, stopped at their budgets and told, until it is done.
+"""One search: trials are started, steered, stopped at their budgets and scored.
 
-Everything that another process needs to go on is in the study's journal and in the trials' folders:
-finished trials are not run again, and what was running when a process ended is. So several may
-search at once, each a worker with the CPUs of its own machine.
+The study's journal and the trials' folders hold all that another process needs to resume. Finished
+trials do not run again; interrupted ones do. Several workers may search at once, each with the CPUs
+of its own machine.
 """
 
 import os
@@ -43,22 +43,21 @@ from trimtab.tuning.trials.running import kill_left_over
 from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.tuning.trials.waiting import Awaited, next_events
 
-_LOOK_S = 0.5  # how often a machine looks whether others have ended what it waits for
+_LOOK_S = 0.5  # between checks for other machines' results
 
 
 class Search:
-    """A search by `plan` with the suggestions of `study`, whose trials are steered by `steerer`.
+    """A search by `plan` with the suggestions of `study`; `steerer` steers its trials.
 
-    Trials keep their checkpoints in `folder`, where machines that share the study also have their
-    claims, unless there are other `locks`. `on_result` hears of every trial on every rung that was
-    trained here when its score and its row are in the journal, and `companion` adds to their
-    metrics: while it has something to do, the next CPUs that are free are its own. Earlier
-    processes have searched for `began_s` at least.
+    `folder` holds the trials' checkpoints, and the claims of machines that share the study, unless
+    `locks` are given. `on_result` is called for each rung of a trial trained here, once the journal
+    has its score and row. `companion` adds metrics; while it has work, it gets the next free CPUs.
+    Earlier processes have searched for at least `began_s`.
 
-    A trial is judged when its last epoch has ended: its checkpoint is there, and nothing that its
-    program does on its way out changes the result. While that ends its CPUs are others'; its memory
-    and GPUs are not. `on_ended` hears of the same result with what all of the program took, which
-    the row has then, too. One that reports by marks goes on to its own end, and is judged then.
+    A trial is judged when its last epoch has ended: its checkpoint exists, and its program's exit
+    cannot change the result. Its CPUs are released during the exit; its memory and GPUs are not.
+    `on_ended` is then called with the result and the program's full cost, which its row then has,
+    too. A program that reports by marks is judged at its own end.
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class Search:
         steerer: SystemTunerFactory,
         folder: Path,
         on_result: Callable[[RungResult], None] = lambda result: None,
-        companion: SideTask = NoSideTask(),  # noqa: B008 - it has no state
+        companion: SideTask = NoSideTask(),  # noqa: B008 - stateless
         began_s: float = 0.0,
         on_ended: Callable[[RungResult], None] = lambda result: None,
         locks: Locks | None = None,
@@ -80,19 +79,19 @@ class Search:
         self._steered: dict[int, SystemTuner] = {}
         self._claims = Claims(locks or FileLocks(folder))
         self._work = TrialQueue(plan, study, self._claims)
-        self._look_at = 0.0  # of time.monotonic
+        self._look_at = 0.0  # by time.monotonic
         gpus = Gpus({**os.environ, **plan.workload.env})
         of_machine = gpus.uuids if plan.gpus is None else plan.gpus
         self._pool = Pool(plan.cpus, plan.memory_gib, of_machine)
         self._lending = CpuLease(companion, self._pool)
         self._meters = SharedMeters(machine_meters(plan.hardware, gpus))
         self._running: list[RunningTrial] = []
-        self._ending: list[RunningTrial] = []  # whose programs were told to stop
+        self._ending: list[RunningTrial] = []  # their programs were told to stop
         self._awaiting: dict[Future[Metrics], tuple[RunningTrial, TrialEnded]] = {}
-        self._lost: dict[int, tuple[float, Taken]] = {}  # began, taken: by earlier processes
+        self._lost: dict[int, tuple[float, Taken]] = {}  # start and cost of earlier processes
 
     def run(self) -> None:
-        """Run until nobody has anything left to train; whatever ends this, no trial outlives it.
+        """Run until no machine has anything left to train; no trial outlives this call.
 
         Raises UserError where a program cannot be started, or lacks a metric of the score.
         """
@@ -107,17 +106,17 @@ class Search:
             for answer in self._awaiting:
                 answer.close()
             self._lending.close()
-            with suppress(OSError, TrimtabError):  # the first error is what is to be told
+            with suppress(OSError, TrimtabError):  # the first error is reported
                 self._clock.keep()
                 self._claims.close()
         self._work.close()
 
     def _take_in(self) -> None:
-        """Wait until something happens here, or may have elsewhere, and take in what it is."""
+        """Wait for events here, or briefly for those of other machines, and handle them."""
         programs = {one.process: one for one in (*self._running, *self._ending)}
         awaited: list[Awaited[Event | Answered]]
         awaited = [*programs, *self._awaiting, *self._lending.work]
-        if not awaited:  # others have all that can be trained now
+        if not awaited:  # other machines train all that can be trained now
             time.sleep(_LOOK_S)
         timeout_s = KEPT_EVERY_S if self._plan.machine.count == 1 else _LOOK_S
         for of, event in next_events(awaited, timeout_s):
@@ -136,13 +135,13 @@ class Search:
             self._process_ended(one, event)
 
     def _start_what_can(self) -> bool:
-        """Start trials while what they need is free; return if any runs, ends or is judged."""
+        """Start trials while their resources are free; return if any is still active."""
         while not (self._lending.is_due() or self._pool.is_used_up) and self._looks():
             assigned = self._work.take()
             if assigned is None:
                 self._look_at = time.monotonic() + _LOOK_S
             elif not self._started(assigned):
-                self._work.leave(assigned.trial)  # for a machine with more room
+                self._work.leave(assigned.trial)  # for a machine with more free resources
                 self._look_at = time.monotonic() + _LOOK_S
         return bool(self._running or self._ending or self._awaiting)
 
@@ -150,7 +149,7 @@ class Search:
         return time.monotonic() >= self._look_at
 
     def _started(self, one: TrialLease, settings: Settings | None = None) -> bool:
-        """Start a trial, if what it needs is free."""
+        """Start a trial, if its resources are free."""
         plan = self._plan
         complete = plan.tuning.completed(one.configuration)
         steering = self._steered.get(one.trial) or self._steerer(complete)
@@ -172,8 +171,8 @@ class Search:
             self._system_settings(one.trial, settings, cpus),
             resume=one.continues,
         )
-        # One that has nothing left to train is judged by its last epoch: it was trained to its
-        # budget when an earlier process of ours was killed, or has stopped by itself before.
+        # A trial with nothing left to train is judged by its last epoch. An earlier process of ours
+        # was killed after its training, or its program stopped early.
         spent = Spent.read(process.folder) if process.first_epoch else Spent()
         self._running.append(
             RunningTrial(
@@ -188,7 +187,7 @@ class Search:
 
     def _epoch_ended(self, one: RunningTrial, epoch: EpochEnd) -> None:
         energy_j = one.epoch_ended(epoch, self._meters, self._meters.read(len(self._running)))
-        # Of a program that is told nothing, what follows from its cores is no wish of ours.
+        # A program that waits for no answer is not asked for settings derived from its cores.
         asked = epoch.not_set if epoch.waits else epoch.not_set.keys() & one.settings.keys()
         measured = MeasuredEpoch(
             epoch.wall_s,
@@ -214,14 +213,14 @@ class Search:
             self._trained(one, ended)
 
     def _goes_on(self, one: RunningTrial, *, waits: bool) -> None:
-        """Have the next epoch run under what the steering wants; it has begun if none `waits`."""
+        """Give the next epoch the tuner's settings; unless it `waits`, it has already begun."""
         settings = one.steering.settings_for(self._outlook(one.trial))
         if not waits and settings == one.settings:
             return
         other_gpus = settings.get("gpus") != one.settings.get("gpus")
         one.settings = settings
         one.cpus = self._pool.take(one.trial, self._demand(settings))
-        self._look_at = 0.0  # as there may be room for another
+        self._look_at = 0.0  # another trial may fit now
         if other_gpus and waits and one.process.has_checkpoint:
             one.starts_again = True
             one.process.stop()
@@ -244,12 +243,12 @@ class Search:
             )
             self._lost[one.trial] = one.began_s, one.taken
             if not self._started(again, None if no_memory else one.settings):
-                self._work.leave(one.trial)  # goes on when there is more room, here or elsewhere
+                self._work.leave(one.trial)  # resumes when more is free, here or elsewhere
             return
         self._trained(one, ended)
 
     def _trained(self, one: RunningTrial, ended: TrialEnded) -> None:
-        """Have a trial judged, when its companion knows what it has to; nobody else waits."""
+        """Judge a trial once the side task has its metrics; other trials do not wait."""
         if why_failed(one, ended):
             self._companion.dropped(one.trial)
             self._judge(one, ended, {})
@@ -264,14 +263,14 @@ class Search:
         source = self._meters.meters.source
         now_s, taken = self._clock.now_s(), self._companion.taken()
         one.result = result_of(self._plan, one, ended, beside, source, now_s, best, taken)
-        # What is told is not run again.
+        # A recorded result is not run again.
         self._work.tell(one.trial, one.budget, one.result.result, row_of_result(one.result))
         self._on_result(one.result)
         self._look_at = 0.0
         self._tell_end(one)
 
     def _tell_end(self, one: RunningTrial) -> None:
-        """Tell of a trial that was judged, and whose program has ended; others may have it now."""
+        """Report a judged trial whose program has ended, and release it to other workers."""
         if one.result is not None and one.has_ended:
             result = replace(one.result, **vars(one.taken))
             self._work.amend(one.trial, one.budget, row_of_result(result))
@@ -279,7 +278,7 @@ class Search:
             self._on_ended(result)
 
     def _outlook(self, trial: int, *, starts: bool = False) -> ResourceView:
-        # Of what waits each machine is going to have its part.
+        # Each machine gets an equal part of the waiting trials.
         waiting = len(self._running) + starts + -(-self._work.waiting // self._plan.machine.count)
         return ResourceView(max(1, waiting), self._pool.room(trial), self._pool.machine, starts)
 
@@ -289,9 +288,9 @@ class Search:
     def _system_settings(
         self, trial: int, settings: Settings, cpus: tuple[int, ...]
     ) -> SystemSettings:
-        """Return the settings of a trial that has these CPUs.
+        """Return the settings of a trial with these CPUs.
 
-        With all of them it is not bound, unless they get a frequency, which is that of cores.
+        It is not bound to CPUs if it has all of them, unless a frequency is set for them.
         """
         given = {f"{Kind.SYSTEM}.{name}": value for name, value in settings.items()}
         if len(cpus) < len(self._plan.cpus):

@@ -1,8 +1,8 @@
-"""What goes on beside the trials of a search and adds to their metrics.
+"""A task that runs beside the trials of a search and adds to their metrics.
 
-Thesis, section 7.3.3: the inference tuning server is asked for each training trial as it starts,
-works while that trains, and what it found counts when the trial is judged. It works on CPUs that
-trials have at other times.
+Thesis, section 7.3.3: the inference tuning server starts with each training trial and works while
+it trains; its result counts when the trial is judged. It works on CPUs that trials use at other
+times.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,58 +12,58 @@ from trimtab.tuning.score import Failure
 
 
 class SideTask(Protocol):
-    """Is told of every trial on every rung, and asked for metrics when it has trained."""
+    """Is notified of every trial on every rung, and asked for metrics after its training."""
 
     @property
     def cpus_wanted(self) -> int:
-        """How many CPUs it wants for what there is to do now; 0 where that is nothing."""
+        """The number of CPUs it wants now; 0 where it has no work."""
 
     def work(self, cpus: Sequence[int]) -> None:
-        """Work on these CPUs, in any thread, and return when nothing is left to do.
+        """Work on these CPUs, in any thread, until nothing is left to do.
 
-        What it raises ends the search.
+        An exception ends the search.
         """
 
     def started(self, trial: int, complete: Mapping[str, Any]) -> None:
-        """Hear that a trial has begun, with all its parameters by their full names."""
+        """Notify that a trial has begun, with all its parameters by their full names."""
 
     def is_known(self, trial: int) -> bool:
-        """Whether `metrics` of a trial that has begun would not wait."""
+        """Whether `metrics` of a trial that has begun would return at once."""
 
     def dropped(self, trial: int) -> None:
-        """Hear that a trial has failed: its metrics are not going to be asked for."""
+        """Notify that a trial has failed: its metrics will not be asked for."""
 
     def taken(self) -> tuple[float, float] | None:
-        """Return the seconds and joules of its work since this was asked last; None for no work."""
+        """Return the seconds and joules of its work since the last call; None for no work."""
 
     def metrics(self, trial: int) -> Mapping[str, float] | Failure:
-        """Return what a trial is judged by, beside what its training gave; it may wait for that.
+        """Return a trial's metrics besides those of its training; may wait for them.
 
-        It is asked in any thread, once for each beginning that was not dropped.
+        Called in any thread, once for each `started` trial that was not `dropped`.
         """
 
 
 class NoSideTask:
-    """No companion: trials are judged by their training."""
+    """No side task: trials are judged by their training."""
 
     cpus_wanted = 0
 
     def work(self, cpus: Sequence[int]) -> None:
-        """Nothing is to be done."""
+        """Do nothing."""
 
     def started(self, trial: int, complete: Mapping[str, Any]) -> None:
-        """Nothing goes on beside."""
+        """Do nothing."""
 
     def is_known(self, trial: int) -> bool:
-        """Nothing is waited for."""
+        """Always true: `metrics` never waits."""
         return True
 
     def dropped(self, trial: int) -> None:
-        """Nothing goes on beside."""
+        """Do nothing."""
 
     def taken(self) -> None:
-        """Nothing was done."""
+        """Return None: it did no work."""
 
     def metrics(self, trial: int) -> Mapping[str, float] | Failure:
-        """As every companion's."""
+        """Return no metrics."""
         return {}

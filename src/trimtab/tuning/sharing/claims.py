@@ -1,12 +1,11 @@
 """Which worker has which trial of a search: a lock for each trial that runs.
 
-Where the journal is a file the locks are flock(2)'s, as those of the journal. The kernel releases
-them with the process that holds them, however that ends: a trial whose worker was killed is free at
-once, and no clock, no heartbeat and no time limit is needed. All machines have to see them, as they
-do on NFS version 4 (which releases those of a machine that is gone when its lease is over, after
-90 s or so), GPFS, BeeGFS with its option for it, and CephFS. On file systems that are mounted such
-that each machine has its own, two machines would train the same trial: those that can be told are
-refused, as are those without locks.
+Where the journal is a file, the locks are flock(2) locks, as the journal's. The kernel releases
+them when their process ends, however it ends. A trial of a killed worker is free at once, without
+clock, heartbeat or time limit. All machines have to see the locks. They do on GPFS, CephFS, BeeGFS
+with its option, and NFS version 4. NFS releases the locks of a lost machine with its lease, after
+about 90 s. With locks local to each node, two machines would train the same trial. Such mounts are
+refused where they can be detected, as are file systems without locks.
 """
 
 import os
@@ -21,38 +20,38 @@ from trimtab.locks import try_lock
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _CHECKED_EVERY_S = 5.0
-# Options with which a mount keeps locks on its machine: of NFS, Lustre and OCFS2.
+# Mount options that make locks local to a machine: of NFS, Lustre and OCFS2.
 _LOCAL = {"nolock", "local_lock=all", "local_lock=flock", "localflock"}
 
 
 class Locks(Protocol):
-    """A lock for each trial, which ends with the worker that has it."""
+    """A lock for each trial, released with the worker that holds it."""
 
     def try_lock(self, trial: int) -> Callable[[], None] | None:
-        """Lock a trial; return what unlocks it, or None where another worker has it."""
+        """Lock a trial; return its unlock function, or None where another worker holds it."""
 
     def check(self) -> None:
-        """Raise UserError where locks that this worker has are known to be others' by now."""
+        """Raise UserError where this worker is known to have lost its locks."""
 
 
 class FileLocks:
-    """Locks on files in `folder`, which is made. Raises UserError where that has no locks."""
+    """File locks in `folder`, which it creates. Raises UserError where locks are unsupported."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def try_lock(self, trial: int) -> Callable[[], None] | None:
-        """As every lock's."""
+        """Implement `Locks.try_lock`."""
         descriptor = try_lock(self._folder / f"trial_{trial}.lock")
         return None if descriptor is None else partial(os.close, descriptor)
 
     def check(self) -> None:
-        """As every lock's: they last as long as this process."""
+        """Do nothing: file locks last as long as this process."""
 
 
 class Claims:
-    """The trials that this worker has of the search with these locks, each one's alone."""
+    """The trials that this worker has claimed with these locks."""
 
     def __init__(self, locks: Locks) -> None:
         self._locks = locks
@@ -60,7 +59,7 @@ class Claims:
         self._checked_at = time.monotonic()
 
     def take(self, trial: int) -> bool:
-        """Claim a trial; return whether nobody had it, this worker included."""
+        """Claim a trial; return whether it was free."""
         if trial in self._held:
             return False
         unlock = self._locks.try_lock(trial)
@@ -69,7 +68,7 @@ class Claims:
         return unlock is not None
 
     def is_taken(self, trial: int) -> bool:
-        """Whether this worker has a trial, or another that lives."""
+        """Whether this worker, or another live one, holds a trial."""
         if trial in self._held:
             return True
         unlock = self._locks.try_lock(trial)
@@ -78,28 +77,28 @@ class Claims:
         return unlock is None
 
     def check(self) -> None:
-        """Raise UserError, every few seconds, where locks were lost: others train those trials."""
+        """Check every few seconds; raises UserError for lost locks, whose trials others train."""
         if time.monotonic() - self._checked_at >= _CHECKED_EVERY_S:
             self._locks.check()
             self._checked_at = time.monotonic()
 
     def give_back(self, trial: int) -> None:
-        """Claim a trial, if it was, no more."""
+        """Release a trial, if it is claimed."""
         unlock = self._held.pop(trial, None)
         if unlock is not None:
             unlock()
 
     def close(self) -> None:
-        """Claim nothing any more."""
+        """Release all trials."""
         for trial in list(self._held):
             self.give_back(trial)
 
 
 def check_shared(folder: Path, mounts: Path = _MOUNTS) -> None:
-    """Raise UserError where a folder's locks are known to be seen by this machine alone.
+    """Raise UserError where a folder's locks are known to be local to this machine.
 
-    That is where NFS or another network's file system is mounted so; a disk of this machine is none
-    of it, as all workers may be on this machine. `mounts` is as Linux' mountinfo.
+    This depends on the mount of a network file system such as NFS. A local disk is accepted, as all
+    workers may be on this machine. `mounts` has the format of Linux' mountinfo.
     """
     where = folder.resolve()
     found: tuple[Path, str, str, set[str]] | None = None
@@ -119,5 +118,5 @@ def check_shared(folder: Path, mounts: Path = _MOUNTS) -> None:
 
 
 def _unescaped(text: str) -> str:
-    """Return a path of mountinfo, in which a space is \\040."""
+    """Decode a path of mountinfo, in which a space is \\040."""
     return text.encode().decode("unicode_escape").encode("latin-1").decode()

@@ -1,7 +1,7 @@
-"""The journal of a search in PostgreSQL, for machines that do not see each other's locks on files.
+"""The journal of a search in PostgreSQL, for machines without shared file locks.
 
-It is a table of the records that a journal's file has, one row each. Turns and claims are advisory
-locks of the session: the server releases them with the connection of a worker, however that ends.
+Each record of a journal's file is a row of a table. Its lock and the claims are advisory locks of
+the session; the server releases them when a worker's connection ends.
 """
 
 import hashlib
@@ -25,9 +25,9 @@ create table if not exists trimtab_journal
 _ADD = "insert into trimtab_journal values (%s, %s, %s)"
 _READ = "select record from trimtab_journal where search = %s and number >= %s order by number"
 _COUNT = "select count(*) from trimtab_journal where search = %s"
-# Of a machine that lost its power or its network the server hears nothing: it asks, s.
+# The server probes machines that may have lost power or network; in s.
 _KEEPALIVE = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3}
-# That machine is to know before the server has given its locks to others: it ends by then.
+# Such a machine has to end before the server releases its locks.
 _OUR_KEEPALIVE = {
     "connect_timeout": 20, "tcp_user_timeout": 20_000,  # ms
     "keepalives_idle": 10, "keepalives_interval": 3, "keepalives_count": 3,
@@ -37,14 +37,14 @@ _CUT_OFF = (
     "; a session that is cut off loses its trials to others, so that those here were ended: start"
     " it again, and the search goes on"
 )
-_IDLE_TIMEOUT_SINCE = 140000  # version 14, as the server says it
+_IDLE_TIMEOUT_SINCE = 140000  # version 14, in the server's notation
 
 
 class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not typed here
     """The records of the search `name` in the database at `address`, `postgresql://host/database`.
 
-    Raises UserError, as all methods do, where the driver is missing or the database fails, and
-    where another has the turn for more than `patience_s`.
+    Raises UserError, as all methods do, where the driver is missing, the database fails, or another
+    process holds the lock for more than `patience_s`.
     """
 
     def __init__(self, address: str, name: str, patience_s: float = 60.0) -> None:
@@ -65,28 +65,28 @@ class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not
             patience_ms = int(patience_s * 1000)
             self._connection.execute(f"set lock_timeout = {patience_ms}")
             if self._connection.info.server_version >= _IDLE_TIMEOUT_SINCE:
-                # Between epochs nothing is asked, and with the session the locks would end.
+                # The session is idle during epochs, and its end would release the locks.
                 self._connection.execute("set idle_session_timeout = 0")
             for name, value in _KEEPALIVE.items():
                 self._connection.execute(f"set {name} = {value}")
-            with self._locked("table"):  # made by two at once, one would fail
+            with self._locked("table"):  # of two concurrent creations, one would fail
                 self._connection.execute(_TABLE)
 
     def __str__(self) -> str:
         return f"{self._place}: search {self._name}"
 
     def backend(self) -> Any:
-        """Return what Optuna reads and writes."""
+        """Return Optuna's backend of the records."""
         return self
 
     def read_logs(self, log_number_from: int) -> Iterable[dict[str, Any]]:
-        """Return the records from this number on."""
+        """Return the records from this number onwards."""
         with self._telling():
             found = self._connection.execute(_READ, (self._name, log_number_from)).fetchall()
         return [json.loads(record) for (record,) in found]
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
-        """Add records, all or none, in a turn."""
+        """Add records, all or none, under the lock."""
         with self._telling(), self._connection.transaction():
             [(count,)] = self._connection.execute(_COUNT, (self._name,)).fetchall()
             for number, record in enumerate(logs, count):
@@ -94,12 +94,12 @@ class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the only one that adds while the block runs."""
+        """Hold the write lock."""
         with self._telling(), self._locked(f"{self._name} turn"):
             yield
 
     def try_lock(self, trial: int) -> Callable[[], None] | None:
-        """Lock a trial; return what unlocks it, or None where another session has it."""
+        """Lock a trial; return its unlock function, or None where another session holds it."""
         key = _key(f"{self._name} {trial}")
         with self._telling():
             asked = self._connection.execute("select pg_try_advisory_lock(%s)", (key,))
@@ -107,12 +107,12 @@ class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not
         return (lambda: self._unlock(key)) if locked else None
 
     def check(self) -> None:
-        """As every lock's: they end with the session."""
+        """Raise UserError where the session, and with it all locks, has ended."""
         with self._telling():
             self._connection.execute("select 1")
 
     def close(self) -> None:
-        """End the session, and with it all locks."""
+        """End the session, which releases all locks."""
         self._connection.close()
 
     @contextmanager
@@ -124,7 +124,7 @@ class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not
             self._unlock(_key(what))
 
     def _unlock(self, key: int) -> None:
-        if not self._connection.closed:  # else it is unlocked
+        if not self._connection.closed:  # else it is already unlocked
             with self._telling():
                 self._connection.execute("select pg_advisory_unlock(%s)", (key,))
 
@@ -142,9 +142,9 @@ class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not
 
 
 def name_in(folder: Path) -> str:
-    """Return the name of the search in a folder, which is given to it once, in a file.
+    """Return the name of the search in a folder, kept in a file there.
 
-    So a folder that was removed is another search afterwards.
+    So a folder that was removed and created again is another search.
     """
     file = folder / "search"
     if not file.exists():

@@ -1,8 +1,8 @@
-"""What is left to train of a search, for the workers that share its journal.
+"""The remaining trials of a search, for the workers that share its journal.
 
-No process keeps any of it: what comes next follows from the journal, and from which trials are
-claimed, whenever a worker looks, one at a time. So several workers search as one would, wherever
-they run, and what a killed one had begun is begun again by whoever looks next.
+No process keeps state: the next job follows from the journal and the claims. Workers look one at a
+time. So several workers search as a single one would, on any machines, and the next one restarts
+the trials of a killed one.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ _JOBS = "jobs"  # attribute of a trial in the journal: its rungs
 class TrialLease:
     """A trial that this worker has claimed, to train it on a rung.
 
-    It `continues` from its checkpoint, if it has one. `was_begun`: by a process that has ended.
+    It `continues` from its checkpoint, if it has one. `was_begun`: an ended process has begun this
+    rung.
     """
 
     job: RungJob
@@ -37,33 +38,33 @@ class TrialLease:
 class TrialQueue:
     """The rungs of the search by `plan`, with the suggestions of `study`.
 
-    Raises UserError, as all methods do, where the journal is damaged or held without end.
+    Raises UserError, as all methods do, where the journal is damaged or stays locked.
     """
 
     def __init__(self, plan: Plan, study: Study, claims: Claims) -> None:
         self._plan, self._study, self._claims = plan, study, claims
-        self._no_more_new = False  # configurations, of a grid
+        self._no_more_new = False  # no new configurations: the grid is exhausted
         with study.lock():
             self._look()
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing was left, and nobody at work, when this worker looked last."""
+        """Whether, at this worker's last look, nothing was left and no worker active."""
         return self._schedule.is_done
 
     @property
     def waiting(self) -> int:
-        """How many rungs of trials could have been started then."""
+        """The number of rungs of trials that could have started then."""
         return self._schedule.waiting
 
     def take(self) -> TrialLease | None:
-        """Look for what is to be trained next and claim it; None where there is nothing now."""
+        """Claim the next trial to train; None where there is none now."""
         with self._study.lock():
             trials, ending = self._look(), set[int]()
             while (job := self._schedule.next_job(ending)) is not None and job.trial is not None:
                 if self._claims.take(job.trial):
                     break
-                ending.add(job.trial)  # it was told of, and its program is still ending
+                ending.add(job.trial)  # it has its result, and its program is still ending
             if job is None:
                 return None
             if job.trial is None:
@@ -71,8 +72,8 @@ class TrialQueue:
                     number, configuration = self._study.ask({_JOBS: [[job.bracket, job.rung]]})
                 except NothingLeftError:
                     self._no_more_new = True
-                    return self.take()  # what was found goes on
-                if not self._claims.take(number):  # whoever has it trains it
+                    return self.take()  # promote present trials
+                if not self._claims.take(number):  # its holder trains it
                     return None
                 before, was_begun = None, False
             else:
@@ -84,12 +85,12 @@ class TrialQueue:
                     self._study.note(number, _JOBS, jobs)
         self._schedule.start(job, number)
         budget = self._budget(job)
-        # What a process that ended had not finished goes on from its last epoch, too.
+        # An interrupted trial also continues from its last epoch.
         continues = before is None or before.epochs < budget.epochs
         return TrialLease(job, number, configuration, budget, continues, was_begun)
 
     def leave(self, trial: int) -> None:
-        """Give back a claimed trial that does not run: any worker may take it, if it goes on."""
+        """Release a claimed trial that does not run: any worker may continue it."""
         with self._study.lock():
             self._claims.give_back(trial)
             self._look()
@@ -97,19 +98,19 @@ class TrialQueue:
     def tell(
         self, trial: int, budget: Budget, result: float | Failure, row: Row | None = None
     ) -> None:
-        """Say what a claimed trial came to, with its `row`: it is not run again on this rung."""
+        """Record the result and row of a claimed trial: it is not run again on this rung."""
         with self._study.lock():
             self._study.tell(trial, budget, result, row)
             self._look()
 
     def amend(self, trial: int, budget: Budget, row: Row) -> None:
-        """Replace the row of a claimed trial, whose program has ended since it was told."""
+        """Replace the row of a claimed trial whose program has ended after `tell`."""
         self._study.amend(trial, budget, row)
 
     def close(self) -> None:
-        """Say that all that has a score is done; only where `is_done`.
+        """Close all trials with a score; only where `is_done`.
 
-        What another worker has is left to it: its program may still end.
+        Trials of other workers are left to them: their programs may still be ending.
         """
         with self._study.lock():
             for told in self._study.trials():
@@ -117,7 +118,7 @@ class TrialQueue:
                     self._study.close(told.number)
 
     def _look(self) -> list[TrialRecord]:
-        """See what the journal and the claims say now."""
+        """Read the journal and the claims."""
         trials = self._study.trials()
         plan = self._plan
         self._schedule = HyperBand(
@@ -131,7 +132,7 @@ class TrialQueue:
         return trials
 
     def _past(self, told: TrialRecord) -> list[RecordedJob]:
-        """Return what was started of a trial, by what the journal says became of it."""
+        """Return the started jobs of a trial, with their results in the journal."""
         found = []
         for bracket, rung in told.attributes.get(_JOBS, []):
             job = RungJob(bracket, rung, told.number)

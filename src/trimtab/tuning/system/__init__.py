@@ -1,1 +1,1 @@
-"""What trials run under: the machine that they share, and who decides what each has of it."""
+"""The resources of trials: the machine they share, and the tuners that divide it."""

@@ -1,15 +1,14 @@
-"""PipeTune's ground truth: a job like an earlier one gets the settings that were best for that.
+"""PipeTune's ground truth: a job like an earlier one gets that one's best settings.
 
-Thesis, sections 6.3.4 and 6.3.6. Jobs are compared by what a first epoch under the same settings
-counted; the logarithms are scaled to the same spread, and clustered. A new job is like its
-cluster when it is no further from the centre than the cluster's own jobs are, by the root of the
-mean square that the model's inertia is the sum of. Ours, too: nor is it in any one of the counters,
-as one that chance decides would make room for the others in that sum.
+Thesis, sections 6.3.4 and 6.3.6. Jobs are compared by the counters of a first epoch under the same
+settings. Their logarithms are scaled to equal spread, and clustered. A new job matches its cluster
+if its distance from the centre is at most `tolerance` times the root mean square distance of the
+cluster's jobs. We add that it must also match in each single counter: a random counter would
+otherwise hide differences in the others.
 
-A spread is never less than what the trials of one search differ by, which have hyperparameters of
-their own: standard deviations of up to 0.4 in the logarithms, with LeNet5 and k-means. What an
-allocator asks the system for, and how often threads wait for each other, is decided anew in every
-run: page faults and voluntary switches have up to 1.7 and 2.0.
+A spread is at least the spread within one search, whose trials differ in hyperparameters: standard
+deviations of up to 0.4 in the logarithms, with LeNet5 and k-means. Page faults and voluntary
+switches vary more from run to run, by allocator and thread timing: up to 1.7 and 2.0.
 """
 
 import math
@@ -31,28 +30,28 @@ from trimtab.tuning.system.system_tuner import Settings
 
 PUBLISHED_CLUSTERS = 2
 _MOST_CLUSTERS = 8
-_RESTARTS = 10  # of k-means, from other first centres
-_NOISE = 0.4  # of logarithms: what trials of one search differ by
+_RESTARTS = 10  # of k-means, from other initial centres
+_NOISE = 0.4  # standard deviation of logarithms between trials of one search
 _MUCH_NOISE = {"minor_faults": 1.7, "voluntary_switches": 2.0}
-_FEW = 10.0  # events: so many more or less say nothing
+_FEW = 10.0  # events: smaller differences mean nothing
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Key = tuple[tuple[str, float], ...]
 
 
 def key_of(settings: Settings) -> Key:
-    """Return settings as what can be looked up."""
+    """Return settings as a dictionary key."""
     return tuple(sorted(settings.items()))
 
 
 @dataclass
 class GroundTruthJob:
-    """What is known of a job, which grows: see the record."""
+    """The knowledge of a job, which grows: see the record."""
 
     machine: str
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     profiles: dict[Key, EventProfile] = field(default_factory=dict)
     costs: dict[Key, RelativeCost] = field(default_factory=dict)
-    probing: set[Key] = field(default_factory=set)  # by trials that run
+    probing: set[Key] = field(default_factory=set)  # by running trials
 
     @classmethod
     def known(cls, record: KnownJob) -> "GroundTruthJob":
@@ -63,7 +62,7 @@ class GroundTruthJob:
 
     @property
     def record(self) -> KnownJob:
-        """The job as others are told it."""
+        """The job's record, for sharing."""
         profiles, costs = list(self.profiles.values()), list(self.costs.values())
         return KnownJob(self.id, self.machine, profiles, costs)
 
@@ -72,9 +71,9 @@ class GroundTruthJob:
 class Match:
     """The known job that is nearest to a new one in its cluster.
 
-    `distance` is that from the cluster's centre and `radius` the largest that counts as alike,
-    both in spreads of the known jobs. `furthest` is the largest distance in one counter, in those
-    that count as alike there.
+    `distance` is the new job's distance from the cluster's centre, `radius` the largest distance
+    that matches; both in spreads of the known jobs. `furthest` is the largest distance in one
+    counter, relative to the largest that matches there.
     """
 
     job: GroundTruthJob
@@ -84,17 +83,16 @@ class Match:
 
     @property
     def is_alike(self) -> bool:
-        """Whether what is known of the job holds for the new one."""
+        """Whether the known job's settings hold for the new one."""
         return self.distance <= self.radius and self.furthest <= 1
 
 
 class GroundTruth:
-    """Known jobs on one kind of machine; those of others are left out.
+    """Known jobs on one kind of machine; those of other machines are left out.
 
-    `clusterer` is a class of scikit-learn's by its name. `clusters` is the number of clusters for
-    those that take one, and None chooses it by the mean silhouette. `tolerance` is the radius
-    within which a job is alike, in root mean squares of the cluster's. Raises UserError for a
-    clusterer that is none.
+    `clusterer` names a class of scikit-learn. `clusters` is its number of clusters, if it takes
+    one; None chooses it by the mean silhouette. `tolerance` is the matching radius, in root mean
+    square distances of the cluster. Raises UserError for an unknown clusterer.
     """
 
     def __init__(
@@ -111,9 +109,9 @@ class GroundTruth:
         self._clusterer = _clusterer(clusterer)
 
     def match(self, counts: Mapping[str, float], settings: Settings) -> Match | None:
-        """Return the known job that is most like one with these counts under these settings.
+        """Return the most similar known job, given counts under these settings.
 
-        None where no known job has a profile of the same counters under the same settings. Raises
+        None where no known job has a profile of these counters under these settings. Raises
         ValueError for a count below 0.
         """
         names, key = sorted(counts), key_of(settings)
@@ -135,7 +133,7 @@ class GroundTruth:
         members = [number for number in range(len(alike)) if labels[number] == label]
         squares = np.mean((known[members] - centres[label]) ** 2, axis=0)
         nearest_one = min(members, key=lambda number: _distance(new, known[number]))
-        # A cluster of one job has no spread of its own: that of a search stands for it.
+        # A cluster of one job has no spread: the spread within a search replaces it.
         alone = noise / scaler.scale_
         radius = self.tolerance * max(math.sqrt(squares.sum()), float(np.linalg.norm(alone)))
         each = np.abs(new - centres[label]) / np.maximum(np.sqrt(squares), alone)
@@ -143,7 +141,7 @@ class GroundTruth:
         return Match(alike[nearest_one], _distance(new, centres[label]), radius, furthest)
 
     def new_job(self) -> GroundTruthJob:
-        """Return a job of which nothing is known yet, and keep it."""
+        """Add a job without knowledge, and return it."""
         self.jobs.append(GroundTruthJob(self.machine))
         return self.jobs[-1]
 
@@ -166,9 +164,9 @@ class GroundTruth:
         model = self._clusterer()
         wanted = {"n_clusters": count, "n_init": _RESTARTS, "random_state": 0}
         model.set_params(**{name: wanted[name] for name in wanted if name in model.get_params()})
-        with threadpool_limits(1):  # for a few rows, and beside a training
+        with threadpool_limits(1):  # few rows, beside a training
             labels: FloatArray = np.asarray(model.fit_predict(rows))
-        # What density-based ones call noise, -1, is a cluster of its own each.
+        # Each noise point (-1) of density-based clusterers is a cluster of its own.
         alone = labels < 0
         labels[alone] = labels.max() + 1 + np.arange(alone.sum())
         return labels

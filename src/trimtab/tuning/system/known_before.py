@@ -1,8 +1,8 @@
-"""What a search knows beforehand, and what later ones know from it.
+"""The initial knowledge of a search, and its addition to later searches.
 
-The seeds of an experiment are repetitions of one search, so each begins with a copy of what was
-known before the first of them did: neither their number nor their order changes what one finds.
-When one ends, what it has learnt joins the files that later searches begin with.
+The seeds of an experiment repeat one search, so each begins with a copy of the knowledge before the
+first one. Neither their number nor their order changes a result. When a search ends, its new
+knowledge joins the files that later searches begin with.
 """
 
 import shutil
@@ -20,9 +20,9 @@ from trimtab.tuning.system.shared_truth import known_jobs, share_jobs
 
 @dataclass(frozen=True)
 class Known:
-    """The files of what is known: of system settings, and of inference beside it.
+    """The files of knowledge: of system settings, and of inference.
 
-    Of those of machines that share a search, the parts that the one with this `suffix` writes.
+    Machines that share a search write parts of them, by their `suffix`.
     """
 
     truth: Path
@@ -35,16 +35,16 @@ class Known:
 
     @property
     def ground_truth(self) -> Path:
-        """The file of what was learnt of system settings."""
+        """The file of system settings: the ground truth."""
         return part_of(self.truth, self.suffix)
 
     @property
     def inference(self) -> Path:
-        """The file of what was measured of inference."""
+        """The file of inference measurements."""
         return part_of(self.truth.with_name("known_inference.json"), self.suffix)
 
     def copied(self, folder: Path) -> "Known":
-        """Return the copy in `folder`, which is made once, as of now, and whole or not at all."""
+        """Return the copy in `folder`, made atomically at the first call."""
         if not folder.is_dir():
             new = new_folder_beside(folder)
             new.chmod(0o755)
@@ -58,12 +58,12 @@ class Known:
                 new.rename(folder)
             except OSError:
                 remove_tree(new)
-                if not folder.is_dir():  # else another process was faster
+                if not folder.is_dir():  # another process may have been faster
                     raise
         return Known.of(folder)
 
     def learn_from(self, other: "Known", before: "Known") -> None:
-        """Join to these files what others learnt who began with those of `before`.
+        """Add the knowledge of `other` since `before` to these files.
 
         Raises as reading and sharing either file does.
         """
@@ -79,8 +79,8 @@ class Known:
 def beginning_with(known: Known, before: Known, folder: Path, suffix: str = "") -> Iterator[Known]:
     """Yield the copy of `before` in `folder`; `known` learns from it, however the block ends.
 
-    One of several machines, by its `suffix`, has a part of the copy to write, and `known` learns
-    from all of them when the search is gone on with by one that is alone.
+    One of several machines, by its `suffix`, writes a part of the copy. `known` learns from all
+    parts when a single machine resumes the search.
     """
     own = before.copied(folder)
     if suffix:
@@ -89,14 +89,14 @@ def beginning_with(known: Known, before: Known, folder: Path, suffix: str = "") 
     try:
         yield own
     except BaseException:
-        with suppress(TrimtabError, OSError):  # the first error is what is to be told
+        with suppress(TrimtabError, OSError):  # the first error is reported
             known.learn_from(own, before)
         raise
     known.learn_from(own, before)
 
 
 def remove_but(searches: Path, known: Known) -> None:
-    """Remove the searches beside these; `known` learns from what was killed before its end."""
+    """Remove all other searches; `known` learns from those that were killed."""
     others = searches.parent.iterdir() if searches.parent.is_dir() else ()
     for other in others:
         if other == searches:

@@ -1,6 +1,6 @@
-"""What tells machines apart whose users share a ground truth.
+"""A key of the machine, for users who share a ground truth.
 
-What settings cost holds for one kind of machine, and `this_machine` is the name of everybody's.
+The cost of settings holds for one kind of machine, and all of them are called `this_machine`.
 """
 
 import hashlib
@@ -9,14 +9,14 @@ import platform
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
-# On x86 the name; on ARM, which has none there, who made the core and which it is.
+# The name on x86; on ARM, which has none there, the core's maker and type.
 _MODEL = ("model name", "CPU implementer", "CPU part")
 
 
 def machine_key(hardware: str) -> str:
-    """Return a key of this machine under the power model of a hardware YAML, by that one's name.
+    """Return a key of this machine under the power model of the hardware YAML `hardware`.
 
-    It is the same on machines with the same model and number of CPUs and as much memory, in GiB.
+    Machines with equal model and number of CPUs and equal memory, in GiB, have equal keys.
     """
     cores, gib = os.cpu_count() or 1, round(installed_memory_gib())
     digest = hashlib.sha256(_cpu_model().encode()).hexdigest()[:8]

@@ -1,8 +1,8 @@
-"""What a machine has for trials that run at once: CPUs and GPUs that they take, and memory.
+"""The resources of a machine for concurrent trials: CPUs, GPUs and memory.
 
-Whoever tunes, and by whatever tuner: a trial takes what its settings say, the next one starts while
-enough is free, and between its epochs a trial grows only into what is free. A GPU is one trial's
-alone; a trial whose settings name no `gpus` takes none of them, and sees all that there are.
+With any tuner, a trial takes the resources in its settings, and the next one starts while enough is
+free. Between epochs a trial grows only into free resources. A GPU belongs to one trial. A trial
+whose settings name no `gpus` takes none of them, and sees all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ _One = TypeVar("_One")  # a CPU or a GPU
 
 @dataclass(frozen=True)
 class ResourceDemand:
-    """What a trial takes, or what there is; of what its settings do not name it takes none."""
+    """The resources of a trial or a machine; a trial takes only those its settings name."""
 
     cores: int
     memory_gib: float = 0.0
@@ -22,7 +22,7 @@ class ResourceDemand:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], cores: int) -> "ResourceDemand":
-        """Return the demand of settings; `cores` are those of a trial that names none."""
+        """Return the demand of settings; `cores` is the default."""
         return cls(
             int(settings.get("cores", cores)),
             float(settings.get("memory_gib", 0.0)),
@@ -30,7 +30,7 @@ class ResourceDemand:
         )
 
     def fits_in(self, room: "ResourceDemand") -> bool:
-        """Whether there is as much as this."""
+        """Whether `room` has enough for this demand."""
         return (
             self.cores <= room.cores
             and self.memory_gib <= room.memory_gib
@@ -38,13 +38,13 @@ class ResourceDemand:
         )
 
     def share_of(self, machine: "ResourceDemand") -> float:
-        """Return the largest share that this is of anything the machine has."""
+        """Return the largest share of any of the machine's resources."""
         shares = (self.cores / machine.cores, self.memory_gib / machine.memory_gib)
         return max(*shares, self.gpus / max(1, machine.gpus))
 
 
 class Pool:
-    """CPUs and GPUs by their names, and so much memory; holders are trials by their numbers."""
+    """CPUs and GPUs by name, and memory; holders are trials, by number."""
 
     def __init__(self, cpus: Sequence[int], memory_gib: float, gpus: Sequence[str] = ()) -> None:
         self.machine = ResourceDemand(len(cpus), memory_gib, len(gpus))
@@ -59,7 +59,7 @@ class Pool:
         return self.room(None).cores == 0
 
     def room(self, holder: int | None) -> ResourceDemand:
-        """Return what `holder` may have: what is free, and what it has."""
+        """Return the resources that `holder` may have: the free ones and its own."""
         cores = sum(len(cpus) for other, cpus in self._taken.items() if other != holder)
         memory_gib = sum(gib for other, gib in self._memory_gib.items() if other != holder)
         gpus = sum(len(gpus) for other, gpus in self._taken_gpus.items() if other != holder)
@@ -70,13 +70,13 @@ class Pool:
         )
 
     def fits(self, holder: int, demand: ResourceDemand) -> bool:
-        """Whether `holder` may have so much. Alone it may have whatever it wants."""
+        """Whether `holder` may take `demand`; the only holder may take any amount."""
         return not self._taken.keys() - {holder} or demand.fits_in(self.room(holder))
 
     def take(self, holder: int, demand: ResourceDemand) -> tuple[int, ...]:
-        """Have `holder`, whom it fits, hold so much and no more; return its CPUs.
+        """Give `holder` exactly `demand`, which fits; return its CPUs.
 
-        It keeps those that it has, as far as it goes on with as many; GPUs likewise.
+        It keeps as many of its present CPUs and GPUs as possible.
         """
         self._taken[holder] = _some(self._cpus, self._taken, holder, demand.cores)
         self._taken_gpus[holder] = _some(self._gpus, self._taken_gpus, holder, demand.gpus)
@@ -88,11 +88,11 @@ class Pool:
         return self._taken_gpus.get(holder, ())
 
     def give_back_cpus(self, holder: int) -> None:
-        """Have `holder` hold no CPUs, but its memory and GPUs: its program is ending."""
+        """Take the CPUs of `holder` back, not its memory and GPUs: its program is ending."""
         self._taken[holder] = ()
 
     def give_back(self, holder: int) -> None:
-        """Have `holder` hold nothing."""
+        """Take all resources of `holder` back."""
         self._taken.pop(holder, None)
         self._taken_gpus.pop(holder, None)
         self._memory_gib.pop(holder, None)
@@ -101,7 +101,7 @@ class Pool:
 def _some(
     every: Sequence[_One], taken: Mapping[int, tuple[_One, ...]], holder: int, count: int
 ) -> tuple[_One, ...]:
-    """Return `count` of what nobody else has taken, first of what `holder` has."""
+    """Return `count` items that no other holder has, first those of `holder`."""
     own = taken.get(holder, ())
     others = {one for other, held in taken.items() if other != holder for one in held}
     return (*own, *(one for one in every if one not in others and one not in own))[:count]

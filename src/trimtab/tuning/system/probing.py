@@ -1,28 +1,28 @@
-"""PipeTune within one trial: what it runs under in each epoch, while its training goes on.
+"""PipeTune within one trial: the settings of each epoch, chosen while it trains.
 
-Algorithm 5 of the thesis, `tuneSystem`: the first epoch is profiled; a job like a known one goes on
-with that one's best settings; another is given settings to probe, each for an epoch, and then the
-best of them. Published, the best one has the least time, or energy, of an epoch. That is right for
-a trial that is alone.
+Algorithm 5 of the thesis, `tuneSystem`: the first epoch is profiled. A job like a known one
+continues with that one's best settings. Another one probes settings, each for an epoch, and then
+takes the best. The published rule minimises time or energy of an epoch, which is right for a single
+trial.
 
-Ours, where several trials could run: what counts is the time until all of them are done. Settings
-that take a share of the machine leave room for 1 / share trials at once, so that all take
+With several trials, we minimise the time until all of them are done. Settings that take a share of
+the machine allow 1 / share trials at once, so all take
 
     time of an epoch x max(1, trials x share)
 
-which is the published rule for one trial, and the time of processors for many. Energies add up
-whatever runs at once, and are compared as they are.
+This is the published rule for one trial, and processor time for many. Energies add up in any case
+and are compared directly.
 
-Where nothing is known a trial begins with the largest settings that leave room for all, the default
-ones where it is alone: right for a program that gains from every processor as for one that gains
-from none.
+Without knowledge, a trial begins with the largest settings that leave room for all, or the default
+ones if it is alone. This is right for programs that gain from every processor, and for those that
+gain from none.
 
-Ours, too: what is probed differs in one parameter from the best so far (or in as few as can be), as
-the sum of what each parameter has to offer is soon probed, and their product is not; what a trial
-probes is known to the others of its search at once, so a later one begins with what is best so far;
-at most a share of a trial's epochs are probes; and the first epoch of a program, in which it warms
-up, says what a setting costs only until a later one has. Of settings whose costs differ by less
-than those of two epochs do, it is those with the fewest cores.
+Four more rules are ours. A probe differs in as few parameters as possible from the best settings so
+far: values of single parameters are soon probed, their combinations are not. Trials of a search
+share probes at once, so a later one begins with the best so far. At most a share of a trial's
+epochs are probes. The first epoch of a program, its warm-up, gives the cost of a setting only until
+a later epoch does. Among settings whose costs differ by less than two epochs do, those with the
+fewest cores win.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,17 +34,17 @@ from trimtab.tuning.system.ground_truth import GroundTruth, GroundTruthJob, Key,
 from trimtab.tuning.system.pool import ResourceDemand
 from trimtab.tuning.system.system_tuner import MeasuredEpoch, ResourceView, Settings
 
-_ALIKE = 1.1  # an epoch's time varies by as much from one to the next
-_CPU_MS = "epoch_cpu_ms"  # among the counters: by it large jobs differ from small ones
+_ALIKE = 1.1  # ratio of times of two epochs under equal settings
+_CPU_MS = "epoch_cpu_ms"  # a counter that tells large jobs from small ones
 
 
 @dataclass
 class Shared:
-    """What the trials of one search share: the ground truth, and the job that one was like last.
+    """The shared state of a search's trials: the ground truth, and the last matching job.
 
-    `least` is what settings are chosen by; `probing_share` the largest share of a trial's epochs
-    that are probes; `on_learnt` hears of jobs of which something new is known. `before` are the ids
-    of the jobs that were known before the search began: by default all that are now.
+    `least` is the quantity to minimise; `probing_share` the largest share of a trial's epochs that
+    are probes; `on_learnt` is called with jobs of which something new is known. `before` are the
+    ids of the jobs known before the search began: by default all present ones.
     """
 
     truth: GroundTruth
@@ -60,7 +60,7 @@ class Shared:
 
 
 class ProbingTuner:
-    """Steers one trial. `candidates` are the settings that it may have, the default ones first."""
+    """Steers one trial. `candidates` are its possible settings, the default ones first."""
 
     def __init__(self, candidates: Sequence[Settings], shared: Shared) -> None:
         if not candidates:
@@ -68,19 +68,19 @@ class ProbingTuner:
         self._candidates, self._shared = candidates, shared
         self._settings = self._default = candidates[0]
         self._job: GroundTruthJob | None = None
-        self._unit: tuple[float, float | None] | None = None  # of the job's costs: s and J
+        self._unit: tuple[float, float | None] | None = None  # units of the job's costs: s and J
         self._epochs = self._probed = 0
         self._is_known = False
-        self._probes: tuple[GroundTruthJob, Key] | None = None  # under way
-        self._never_set: frozenset[str] = frozenset()  # not even the default: no matter which
+        self._probes: tuple[GroundTruthJob, Key] | None = None  # the probe under way
+        self._never_set: frozenset[str] = frozenset()  # whatever their value, defaults included
 
     @property
     def report(self) -> Mapping[str, int]:
-        """How many of the epochs were probes, and whether the trial's job was known before."""
+        """The number of probes, and whether the trial's job was known before."""
         return {"epochs_probed": self._probed, "known": int(self._is_known)}
 
     def settings_for(self, outlook: ResourceView) -> Settings:
-        """Return what the next epoch runs under: a probe, or the best of what is known."""
+        """Return the next epoch's settings: a probe, or the best known ones."""
         job = self._job or self._shared.latest
         probe = None if outlook.starts or job is None else self._probe(job, outlook)
         if job is not None and probe is not None:
@@ -91,12 +91,12 @@ class ProbingTuner:
         return self._settings
 
     def best(self, machine: ResourceDemand) -> Settings:
-        """Return the best settings for a trial that is alone on the machine."""
+        """Return the best settings for a single trial on the machine."""
         job = self._job or self._shared.latest
         return self._best(job, ResourceView(1, machine, machine, starts=True))
 
     def epoch_ended(self, epoch: MeasuredEpoch) -> None:
-        """Take in what the epoch under the settings took; others know it from here on."""
+        """Record the cost of an epoch under the settings, for all trials of the search."""
         self._epochs += 1
         if self._job is None:
             self._job = self._recognised(_counts_of(epoch))
@@ -104,14 +104,14 @@ class ProbingTuner:
         self.ended()
         if self._settings == self._default:
             self._never_set = epoch.not_set
-        elif epoch.not_set - self._never_set:  # it says nothing of what these settings cost
+        elif epoch.not_set - self._never_set:  # its cost is not that of these settings
             self._candidates = [one for one in self._candidates if one != self._settings]
             return
         energy_j = None if epoch.energy_j is None else epoch.energy_j / epoch.work_epochs
         self._learn(epoch.wall_s / epoch.work_epochs, energy_j, warm=not epoch.is_first)
 
     def ran_out_of_memory(self) -> bool:
-        """Take the settings out of the candidates; without others the trial is to fail."""
+        """Drop the settings from the candidates; return whether others are left."""
         self.ended()
         left = [one for one in self._candidates if one != self._settings]
         least_gib = self._settings.get("memory_gib", 0)
@@ -121,14 +121,14 @@ class ProbingTuner:
         return bool(left)
 
     def ended(self) -> None:
-        """Leave what it probes, if it does, to others: what it cost is known, or never will be."""
+        """Release an unfinished probe to other trials."""
         if self._probes is not None:
             job, key = self._probes
             job.probing.discard(key)
             self._probes = None
 
     def _probe(self, job: GroundTruthJob, outlook: ResourceView) -> Settings | None:
-        """Return what no trial has probed or is probing, near the best; the default ones last."""
+        """Return settings that no trial has probed, near the best; the default ones last."""
         too_many = self._probed + 1 > self._shared.probing_share * (self._epochs + 1)
         if too_many or self._unit is None:
             return None
@@ -145,25 +145,25 @@ class ProbingTuner:
         return None
 
     def _best(self, job: GroundTruthJob | None, outlook: ResourceView) -> Settings:
-        """Return the best settings whose cost is known, or the trial's share where none is."""
+        """Return the best settings of known cost, or the trial's equal share without any."""
         costs = {} if job is None else job.costs
         known = [one for one in self._candidates if key_of(one) in costs]
         fitting = [one for one in known if _demand(one, outlook).fits_in(outlook.room)]
         if not known and outlook.starts:
             return self._equal_share(outlook)
         if not outlook.starts and not fitting:
-            return self._settings  # which it has
+            return self._settings  # its current ones
         priced = {
             key_of(one): self._cost_of_all(costs[key_of(one)], outlook) for one in fitting or known
         }
         least = min(priced.values())
-        # The first of those with the fewest cores: chance would have jobs begin under settings
-        # under which no other one was profiled.
+        # The first with the fewest cores: a random choice would make jobs begin under settings that
+        # no other job was profiled under.
         near = [one for one in fitting or known if priced[key_of(one)] <= _ALIKE * least]
         return min(near, key=lambda one: _demand(one, outlook).cores)
 
     def _equal_share(self, outlook: ResourceView) -> Settings:
-        """Return the largest settings that all trials that wait could have at once."""
+        """Return the largest settings that all waiting trials could have at once."""
         demands = [(one, _demand(one, outlook)) for one in self._candidates]
         least = min(demand.share_of(outlook.machine) for _, demand in demands)
         most = max(1 / outlook.waiting, least)
@@ -177,10 +177,10 @@ class ProbingTuner:
         return cost.time * max(1.0, outlook.waiting * share)
 
     def _recognised(self, counts: Mapping[str, float]) -> GroundTruthJob:
-        """Return the job that the trial's is like: a known one, that of its search, or a new one.
+        """Return the job that matches the trial's: a known one, its search's, or a new one.
 
-        The search's is the same program: where there is no profile of it under these settings yet,
-        it is taken for alike. `counts` are what a profile says of an epoch.
+        The search's job is the same program: without a profile under these settings, it matches.
+        `counts` are the counters of an epoch.
         """
         shared, key = self._shared, key_of(self._settings)
         match = shared.truth.match(counts, self._settings)
@@ -195,7 +195,7 @@ class ProbingTuner:
         return job
 
     def _learn(self, time_s: float, energy_j: float | None, *, warm: bool) -> None:
-        """Keep what the settings cost, in the unit of the job, if that is news."""
+        """Record the cost of the settings, in the job's unit, if it is new."""
         assert self._job is not None
         costs, key = self._job.costs, key_of(self._settings)
         known = costs.get(key)
@@ -212,17 +212,17 @@ class ProbingTuner:
 
 
 def _counts_of(epoch: MeasuredEpoch) -> dict[str, float]:
-    """Return what an epoch counted, as of one over all data.
+    """Return an epoch's counters, scaled to all data.
 
-    What a program does in an epoch depends less on its hyperparameters than what it does in a
-    second: with small batches the same is written in a longer time.
+    Counts per epoch depend less on hyperparameters than rates: with small batches, a program writes
+    as much in a longer time.
     """
     cpu_s = epoch.cpu_s / epoch.work_epochs
     return {**{name: rate * cpu_s for name, rate in epoch.rates.items()}, _CPU_MS: cpu_s * 1000}
 
 
 def _differing(one: Settings, other: Settings) -> int:
-    """Return the number of parameters that have other values."""
+    """Return the number of parameters with different values."""
     return len(one.items() - other.items())
 
 

@@ -1,7 +1,8 @@
 """The file of the ground truth, which processes, users and machines share.
 
-Each adds what it has learnt, one at a time: the file is read, joined and written whole under a lock
-that ends with its holder. Machines that share a search write parts of it (records.tuning.parts).
+Each adds its knowledge, one at a time: under a lock that ends with its holder, the file is read,
+merged and written as a whole. Machines that share a search write parts of it
+(records.tuning.parts).
 """
 
 from collections.abc import Iterable
@@ -12,14 +13,14 @@ from trimtab.locks import file_lock, lock_of
 from trimtab.records.tuning.ground_truth import GroundTruthRecord, KnownJob
 from trimtab.records.tuning.parts import parts_of
 
-_PATIENCE_S = 30.0  # with others, each of which needs milliseconds
-_MOST_JOBS = 1000  # of all machines; the oldest go
+_PATIENCE_S = 30.0  # each holder needs milliseconds
+_MOST_JOBS = 1000  # of all machines; the oldest are dropped
 
 
 def known_jobs(path: Path) -> list[KnownJob]:
-    """Return the jobs in the file and all its parts, none where there is neither.
+    """Return the jobs in the file and all its parts; none where they do not exist.
 
-    Raises UserError where one is damaged.
+    Raises UserError for a damaged file.
     """
     found: dict[str, KnownJob] = {}
     for part in parts_of(path):
@@ -41,9 +42,9 @@ def _read(path: Path) -> list[KnownJob]:
 
 
 def share_jobs(path: Path, jobs: Iterable[KnownJob]) -> None:
-    """Add to the file, or the part, what is new of `jobs`; what others have added meanwhile stays.
+    """Add new knowledge of `jobs` to the file or the part; additions of others stay.
 
-    Raises UserError where the file is damaged, or held by another process without end.
+    Raises UserError where the file is damaged, or another process keeps it locked.
     """
     with file_lock(lock_of(path), f"{path}: held by another", _PATIENCE_S):
         found = {job.id: job for job in _read(path)}
@@ -57,7 +58,7 @@ def _join(found: dict[str, KnownJob], jobs: Iterable[KnownJob]) -> None:
 
 
 def _joined(theirs: KnownJob, ours: KnownJob) -> KnownJob:
-    """Return what both know of a job; of the same settings what was measured warm, then ours."""
+    """Merge two records of a job; for equal settings warm measurements win, then ours."""
     profiles = {frozenset(one.settings.items()): one for one in (*theirs.profiles, *ours.profiles)}
     costs = {
         frozenset(one.settings.items()): one

@@ -1,9 +1,9 @@
-"""What a trial takes: time, energy, and the counters that a job is known by.
+"""The cost of a trial: time, energy, and the counters that identify a job.
 
-Two things are counted. What the model took that the trial has (`Spent`): its epochs since the first
-one, in whichever process, and no others; an objective judges that. And what a rung took (`Taken`):
-all that its processes did, with their start and their end, and what was lost, as the epochs of a
-program without checkpoints that begins again. Over all rungs that adds up to the search.
+Two costs are counted. `Spent` is the cost of the trial's model, for the objective: its epochs since
+the first one, in any process, and nothing else. `Taken` is the cost of a rung: all that its
+processes did, with starts, ends and lost work, such as repeated epochs without checkpoints. Over
+all rungs it adds up to the search.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from trimtab.profiling.meters.machine import MachineMeters, MeterReadings
 from trimtab.tuning.trials.events import EpochEnd
 
 _MOST_BYTES = 1 << 20
-# What depends on the machine's state and on who else is there, more than on the job.
+# Counters that depend on the machine's state and other load more than on the job.
 _NO_RATES = {
     *("counters_running_share", "cpu_s"),
     *("involuntary_switches", "major_faults", "read_bytes"),
@@ -25,7 +25,7 @@ _NO_RATES = {
 
 @dataclass(frozen=True)
 class Spent:
-    """What a trial's epochs have taken, and the last one's metrics: kept beside its checkpoint."""
+    """The cost of a trial's epochs, and the last metrics: kept beside its checkpoint."""
 
     training_s: float = 0.0
     training_j: float = 0.0
@@ -33,7 +33,7 @@ class Spent:
 
     @classmethod
     def read(cls, folder: Path) -> "Spent":
-        """Return what earlier runs of the trial took."""
+        """Return the cost of earlier runs of the trial."""
         path = folder / "spent.json"
         if not path.is_file():
             return cls()
@@ -41,19 +41,19 @@ class Spent:
         return cls(float(found["training_s"]), float(found["training_j"]), found["metrics"])
 
     def and_also(self, wall_s: float, energy_j: float, metrics: Mapping[str, float]) -> "Spent":
-        """Return this and an epoch."""
+        """Return the sum with an epoch."""
         return Spent(self.training_s + wall_s, self.training_j + energy_j, dict(metrics))
 
     def write(self, folder: Path) -> None:
-        """Keep it."""
+        """Write it into the trial's folder."""
         write_json(folder / "spent.json", asdict(self))
 
 
 @dataclass(frozen=True)
 class Taken:
-    """What the processes of a trial took on a rung; joules are NaN where they are unknown.
+    """The cost of a trial's processes on a rung; joules are NaN where unknown.
 
-    `work_epochs` are the epochs that ended, each as much as its share of the data.
+    `work_epochs` counts the ended epochs, each weighted by its share of the data.
     """
 
     wall_s: float = 0.0
@@ -62,7 +62,7 @@ class Taken:
     work_epochs: float = 0.0
 
     def and_also(self, other: "Taken") -> "Taken":
-        """Return this and what another process took."""
+        """Return the sum with another process' cost."""
         return Taken(
             self.wall_s + other.wall_s,
             self.cpu_s + other.cpu_s,
@@ -74,16 +74,16 @@ class Taken:
 class SharedMeters:
     """The meters of a machine on which several trials run.
 
-    A board's counter knows no processes: what it counts is divided among the trials that run.
+    A board's counter knows no processes: its energy is divided among the running trials.
     """
 
     def __init__(self, meters: MachineMeters) -> None:
         self.meters = meters
         self._last = meters.read()
-        self._each_j = [0.0] * len(meters.meters)  # of a trial that ran all the time
+        self._each_j = [0.0] * len(meters.meters)  # joules per trial that ran all the time
 
     def read(self, trials: int) -> MeterReadings:
-        """Return the meters as one of `trials` sees them that ran since they were read last."""
+        """Return the readings of one trial, of `trials` that ran since the last call."""
         now = self.meters.read()
         for at, meter in enumerate(self.meters.meters):
             counted_j = now.counted_j[at] - self._last.counted_j[at]
@@ -101,17 +101,17 @@ class SharedMeters:
         cpu_s: float,
         cores: float,
     ) -> float:
-        """Return a trial's joules of a time on so many cores; NaN where they are unknown."""
+        """Return a trial's joules between two readings, on `cores` cores; NaN where unknown."""
         return self.meters.share(
             before, now, wall_s=wall_s, cpu_s=cpu_s, resident_byte_s=0.0, cores_usable=cores
         ).energy_j
 
 
 def rates_of(epoch: EpochEnd) -> Mapping[str, float]:
-    """Return the counters of an epoch per second of the processor, those that were counted.
+    """Return an epoch's counters per CPU second, if they were counted.
 
-    Left out is what says more of the machine than of the job: involuntary switches, and what had to
-    be read.
+    Counters of the machine rather than the job are left out: involuntary switches and reads from
+    disk.
     """
     cpu_s = max(epoch.cpu_s, 1e-3)
     return {

@@ -1,4 +1,4 @@
-"""What a trial runs under in each of its epochs, and who decides it."""
+"""The system settings of a trial's epochs, and the tuner that decides them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,12 +13,11 @@ Settings = Mapping[str, Setting]  # of the `system` parameters, by their own nam
 
 @dataclass(frozen=True)
 class MeasuredEpoch:
-    """What an epoch took: seconds, and joules or None where they are unknown.
+    """The cost of an epoch: seconds, and joules, None where unknown.
 
-    `rates` are its counters per second of the processor, whose time was `cpu_s`. `is_first`: of a
-    program that has just started, so that it holds what is done once, as loading code.
-    `work_epochs` is its training in epochs over the whole data. `not_set` are settings that were
-    asked for and are not in effect.
+    `rates` are its counters per CPU second, `cpu_s` its CPU time. `is_first`: it is the program's
+    first epoch, with one-time work such as loading code. `work_epochs` is its training in epochs
+    over the whole data. `not_set` are requested settings that are not in effect.
     """
 
     wall_s: float
@@ -32,10 +31,10 @@ class MeasuredEpoch:
 
 @dataclass(frozen=True)
 class ResourceView:
-    """What is around a trial before an epoch.
+    """The resources and load around a trial before an epoch.
 
-    `waiting` trials could run now, those that do and this one included. `room` is what the trial
-    may have, of what the `machine` has. `starts`: its program is still to be started.
+    `waiting` trials could run now, this one and running ones included. `room` is the part of the
+    `machine` that the trial may have. `starts`: its program has not started yet.
     """
 
     waiting: int
@@ -49,25 +48,25 @@ class SystemTuner(Protocol):
 
     @property
     def report(self) -> Mapping[str, int]:
-        """What it did so far, as columns of trials' results: `epochs_probed`, `known`."""
+        """Its work so far, as columns of trials' results: `epochs_probed`, `known`."""
 
     def settings_for(self, outlook: ResourceView) -> Settings:
-        """Return what the next epoch runs under; what does not fit in the room has to wait.
+        """Return the next epoch's settings.
 
-        That is only where the program is still to be started.
+        They may exceed the room only before the program's start, which then waits.
         """
 
     def best(self, machine: ResourceDemand) -> Settings:
-        """Return what a trial that is alone on the machine is to run under, by what is known."""
+        """Return the best known settings for a single trial on the machine."""
 
     def epoch_ended(self, epoch: MeasuredEpoch) -> None:
-        """Take in what the epoch under the settings took."""
+        """Record the cost of an epoch under the settings."""
 
     def ran_out_of_memory(self) -> bool:
-        """Return whether the trial is to go on, from its checkpoint, with other settings."""
+        """Return whether the trial continues, from its checkpoint, with other settings."""
 
     def ended(self) -> None:
-        """Hear that the trial's program has ended, in the middle of an epoch or behind one."""
+        """Notify that the trial's program has ended, within an epoch or after one."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +77,11 @@ class FixedSettings:
 
     @property
     def report(self) -> Mapping[str, int]:
-        """Nothing is probed."""
+        """Empty: nothing is probed."""
         return {"epochs_probed": 0, "known": 0}
 
     def settings_for(self, outlook: ResourceView) -> Settings:
-        """Return the settings, whatever is around."""
+        """Return the settings."""
         return self.settings
 
     def best(self, machine: ResourceDemand) -> Settings:
@@ -90,14 +89,14 @@ class FixedSettings:
         return self.settings
 
     def epoch_ended(self, epoch: MeasuredEpoch) -> None:
-        """Nothing changes."""
+        """Do nothing."""
 
     def ran_out_of_memory(self) -> bool:
-        """Return that it is not."""
+        """Return False: the trial fails."""
         return False
 
     def ended(self) -> None:
-        """Nothing was begun."""
+        """Do nothing."""
 
 
 SystemTunerFactory = Callable[[Configuration], SystemTuner]  # for a trial with all its parameters

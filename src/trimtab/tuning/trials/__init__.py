@@ -1,1 +1,1 @@
-"""One training program as a trial: started, told what to do between its epochs, and ended."""
+"""One training program as a trial: its start, its control between epochs, and its end."""

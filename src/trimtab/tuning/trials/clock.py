@@ -1,13 +1,13 @@
-"""The times of a trial's run: in its epochs, waiting for answers, and until it is ended by us."""
+"""The times of a trial's run: in its epochs, waiting for answers, and until we end it."""
 
 import math
 import time
 
 
 class TrialClock:
-    """What counts against the time limit: all but the time in which the program waits.
+    """The time that counts against the limit: all but that in which the program waits.
 
-    A program that was told to end, or has to, is given `patience_s` at most.
+    A program that was told to end, or has to, gets at most `patience_s`.
     """
 
     def __init__(self, started_at: float, limit_s: float, patience_s: float) -> None:
@@ -24,15 +24,15 @@ class TrialClock:
         return self._waiting_since is not None
 
     def epoch_ends(self, said_s: float) -> float:
-        """Have the program wait; return its epoch's duration.
+        """Start the program's waiting time; return its epoch's duration.
 
-        That is what it said itself, as its message may have waited for us, but not more than ours.
+        This is the program's own time, as its message may have waited for us, limited by our time.
         """
         self._waiting_since = time.monotonic()
         return min(said_s, self._waiting_since - self.epoch_began_at)
 
     def epoch_begins(self) -> None:
-        """Have the program wait no longer."""
+        """End the program's waiting time."""
         now = time.monotonic()
         if self._waiting_since is not None:
             self.waiting_s += now - self._waiting_since
@@ -40,12 +40,12 @@ class TrialClock:
         self.epoch_began_at, self._waiting_since = now, None
 
     def has_to_end(self) -> None:
-        """Begin to lose patience, unless that has begun before."""
+        """Start the grace period, unless it has started before."""
         self._has_to_end_at = min(self._has_to_end_at, time.monotonic() + self.patience_s)
 
     @property
     def patience_is_over(self) -> bool:
-        """Whether a program that has to end has not for too long."""
+        """Whether the grace period of a program that has to end is over."""
         return time.monotonic() >= self._has_to_end_at
 
     @property
@@ -55,7 +55,7 @@ class TrialClock:
 
     @property
     def next_at(self) -> float:
-        """When one of both will be over, of time.monotonic."""
+        """The earlier end of both times, by time.monotonic."""
         return min(math.inf if self.is_waiting else self._deadline_at, self._has_to_end_at)
 
     def since_start_s(self) -> float:

@@ -1,4 +1,4 @@
-"""What an epoch of a trial used: the counters of profiling, from one epoch's end to the next."""
+"""The counters of profiling for a trial's epochs, from one epoch's end to the next."""
 
 import os
 
@@ -11,7 +11,7 @@ _NAMES = (*OS_COUNTERS, *(event.name for event in HARDWARE_EVENTS), "enabled_ns"
 
 
 class TrialCounters:
-    """Sums over the processes of a trial; the program's own processes, and what they started."""
+    """Sums over the processes of a trial: the program's own and their children."""
 
     def __init__(self, running: RunningProgram) -> None:
         self._running = running
@@ -26,15 +26,15 @@ class TrialCounters:
 
     @property
     def peak_rss_bytes(self) -> int:
-        """The most memory that was seen at an epoch's end."""
+        """The peak of memory at epochs' ends."""
         return self._memory.peak_bytes
 
     def epoch_begins(self) -> None:
-        """Have the epoch begin now, and not where the one before has ended."""
+        """Let the epoch begin now, not at the end of the one before."""
         self._before = self._read()
 
     def epoch_ends(self) -> dict[str, float]:
-        """Return what was used since the last epoch's end, or the start."""
+        """Return the use since the last epoch's end, or the start."""
         before, self._before = self._before, self._read()
         used = {name: self._before[name] - before[name] for name in _NAMES}
         enabled, ran = used.pop("enabled_ns"), used.pop("running_ns")
@@ -42,9 +42,9 @@ class TrialCounters:
         return used
 
     def end(self) -> tuple[int, float, int]:
-        """Wait for the first process, which has ended as all have.
+        """Reap the first process; all have ended.
 
-        Return its exit code, the CPU seconds of all, and the most memory seen in bytes.
+        Return its exit code, the CPU seconds of all, and the peak of memory in bytes.
         """
         status = self._os.wait_for(self._running.pid)
         cpu_s = self._os.read([])["cpu_s"]

@@ -1,4 +1,4 @@
-"""How a trial's program ended by itself, from its exit code and what it left: reason and words."""
+"""Why a trial's program ended by itself, from its exit code and standard error."""
 
 import re
 import signal
@@ -26,10 +26,10 @@ def ending(
     limit_struck: bool,
     machine_struck: bool,
 ) -> tuple[EndReason, str]:
-    """Return why a run ended that nobody told to, and one line that says so.
+    """Return why a run ended by itself, with a message of one line.
 
-    The kernel killed processes for the trial's own limit of memory (`limit_struck`), or some for
-    that of the machine (`machine_struck`).
+    `limit_struck`: the kernel killed processes for the trial's memory limit; `machine_struck`: it
+    killed some for the machine's memory.
     """
     if exit_code in expected:
         return EndReason.FINISHED, ended(exit_code)

@@ -1,4 +1,4 @@
-"""What is waited for in a search: an epoch of a trial ends, or it does, or an answer comes."""
+"""The events of a search: the end of an epoch or of a trial, or an answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from enum import StrEnum
 
 
 class EndReason(StrEnum):
-    """Why a trial has ended. After the first two it can go on from its checkpoint."""
+    """Why a trial has ended. After the first two it can resume from its checkpoint."""
 
-    FINISHED = "finished"  # by itself, as a run that ends well
-    STOPPED = "stopped"  # as it was told at an epoch's end
+    FINISHED = "finished"  # by itself, successfully
+    STOPPED = "stopped"  # as told at an epoch's end
     KILLED = "killed"  # by us
     FAILED = "failed"  # with another exit code
-    CRASHED = "crashed"  # by a signal that was not ours
+    CRASHED = "crashed"  # by a signal of others
     OUT_OF_MEMORY = "out of memory"
     NOT_A_NUMBER = "not a number"  # a metric was not finite
     TIMED_OUT = "timed out"
@@ -20,7 +20,7 @@ class EndReason(StrEnum):
 
     @property
     def is_failure(self) -> bool:
-        """Whether the trial ended otherwise than it should and than we wanted."""
+        """Whether the trial ended neither successfully nor on our request."""
         return self not in (EndReason.FINISHED, EndReason.STOPPED, EndReason.KILLED)
 
 
@@ -28,12 +28,12 @@ class EndReason(StrEnum):
 class EpochEnd:
     """An epoch has ended, counted from 0 over all runs of the trial.
 
-    `wall_s` is its duration by the program's clock, evaluation and checkpoint included; of one that
-    reports by marks the first epoch begins at the start. `cpu_s` and `counters` are what all
-    processes of the trial used meanwhile: those of profiling's `OS_COUNTERS`, the hardware events
-    (NaN where they are not counted) and `counters_running_share`. `not_set` says of system settings
-    that were asked for last and are not in effect, by their names in a configuration, why not. The
-    program `waits` for an answer, or has gone on where it reports by marks.
+    `wall_s` is its duration by the program's clock, with evaluation and checkpoint. For a program
+    that reports by marks, the first epoch begins at the start. `cpu_s` and `counters` are of all
+    processes of the trial: profiling's `OS_COUNTERS`, the hardware events (NaN where not counted)
+    and `counters_running_share`. `not_set` says why settings that were requested last are not in
+    effect, by their names in a configuration. The program `waits` for an answer, unless it reports
+    by marks.
     """
 
     epoch: int
@@ -47,13 +47,13 @@ class EpochEnd:
 
 @dataclass(frozen=True)
 class TrialEnded:
-    """The trial's run has ended, and no process of it lives; `message` says how, in one line.
+    """The trial's run has ended, with all its processes; `message` says how, in one line.
 
-    `exit_code` is that of its first process, below 0 the signal that ended it. `epochs` are those
-    that ended in this run. `start_up_s` is the time from its start to its first epoch, None where
-    that is not known; `wall_s` and `cpu_s` are those of the whole run, `waiting_s` what of it the
-    program has waited for answers. `peak_rss_bytes` is the most memory that was
-    seen at an epoch's end, or that the kernel knows of one process; 0 where neither is known.
+    `exit_code` is that of its first process; below 0, the signal that ended it. `epochs` counts
+    those that ended in this run. `start_up_s` is the time from its start to its first epoch, None
+    where unknown. `wall_s` and `cpu_s` are of the whole run; in `waiting_s` of it the program
+    waited for answers. `peak_rss_bytes` is the peak at an epoch's end, or the kernel's peak of one
+    process; 0 where both are unknown.
     """
 
     reason: EndReason
@@ -68,13 +68,13 @@ class TrialEnded:
 
     @property
     def failure(self) -> str:
-        """Why it has failed, of one that did; an exit code says so by itself."""
+        """Why a failed run has failed: its reason, except for an exit code, and its message."""
         return self.message if self.reason == EndReason.FAILED else f"{self.reason}: {self.message}"
 
 
 @dataclass(frozen=True)
 class Answered:
-    """What was waited for beside the trials has come."""
+    """An answer awaited beside the trials has come."""
 
 
 Event = EpochEnd | TrialEnded

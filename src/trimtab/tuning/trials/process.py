@@ -1,4 +1,4 @@
-"""A trial that runs: what it tells, what it is answered, and how it ends.
+"""A running trial: its messages, the answers to it, and its end.
 
 Thesis, sections 6.3.1 and 6.3.3: a trial is a process of its own whose epochs are seen one by one,
 and whose system parameters change between them. A program is not trusted: whatever it does, the
@@ -25,14 +25,14 @@ from trimtab.tuning.trials.running import RunningProgram, TrialFolder
 from trimtab.tuning.trials.settings import SettingsChange, SystemSettings, TrialMachine
 from trimtab.tuning.trials.waiting import Awaited, next_events
 
-_PATIENCE_S = 10.0  # with a program that was told to stop, or has closed its channel, to end
+_PATIENCE_S = 10.0  # for a program to end, after `stop` or after it closed its channel
 
 
 class TrialProcess:
-    """One run of a trial: from its start, or its checkpoint, to where it is stopped or ends.
+    """One run of a trial: from its start, or its checkpoint, until it is stopped or ends.
 
-    After an `EpochEnd` whose program waits, `answer` or `stop` lets it go on; `TrialEnded` is the
-    last event. Used as a context manager it is killed at the end of the block, if it still runs.
+    After an `EpochEnd` whose program waits, `answer` or `stop` continues it; `TrialEnded` is the
+    last event. As a context manager, it kills a running trial at the end of the block.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class TrialProcess:
         self._running, self._files, self._settings = running, folder, settings
         self._channel = folder.channel
         self._machine = TrialMachine(running)
-        # First: the program waits for it, or has begun.
+        # First, as the program waits for it or has already begun.
         self.change = self._machine.start(settings, running.began_on)
         running.let_go()
         self._counters = TrialCounters(running)
@@ -72,12 +72,12 @@ class TrialProcess:
         resume: bool = False,
         timeout_s: float | None = None,
     ) -> Self:
-        """Start `workload` with `parameters` beside and before its own, in the trial's `folder`.
+        """Start `workload` in the trial's `folder`; `parameters` override its own.
 
-        With `resume` it goes on behind the last epoch that was answered, where the program keeps
-        a checkpoint; else the folder is begun anew. The time limit is the workload's or
-        `timeout_s`; time in which the program waits for an answer does not count. `change` then
-        says which settings are not in effect. Raises UserError when it cannot be started.
+        With `resume` it continues after the last answered epoch, if the program keeps a checkpoint;
+        else the folder is cleared. The time limit is `timeout_s` or the workload's, without time of
+        waiting for answers. `change` says which settings are not in effect. Raises UserError when
+        it cannot be started.
         """
         files = TrialFolder(folder, resume=resume)
         try:
@@ -94,22 +94,23 @@ class TrialProcess:
             raise
 
     def next_event(self, timeout_s: float | None = None) -> Event | None:
-        """Return what happens next, or None when nothing has for `timeout_s`."""
+        """Return the next event, or None when there is none within `timeout_s`."""
         alone: list[Awaited[Event]] = [self]
         return next((event for _, event in next_events(alone, timeout_s)), None)
 
     def pending(self) -> Event | None:
-        """Return what has happened and was not told yet, or None; never waits."""
+        """Return the next unreported event, or None; never waits."""
         if not self._events and not self._over:
             self._look()
         return self._events.popleft() if self._events else None
 
     def answer(self, settings: SystemSettings) -> SettingsChange:
-        """Let the next epoch begin with `settings`, of which None leaves something as it was.
+        """Let the next epoch begin with `settings`; None leaves a setting unchanged.
 
-        Where the program has not waited, they take effect in its epoch, those apart that it had to
-        be told. What is not in effect is said in the change, and in the epoch's end for what only
-        the program knows. Nothing happens where the trial has ended meanwhile.
+        If the program does not wait, they take effect within its epoch, except those that the
+        program itself would set. The returned change lists settings that are not in effect; the
+        epoch's end lists those that only the program knows. Has no effect on a trial that has ended
+        meanwhile.
         """
         if self._over:
             return SettingsChange(0.0, {}, {})
@@ -126,11 +127,11 @@ class TrialProcess:
 
     @property
     def has_checkpoint(self) -> bool:
-        """Whether the program has kept anything to go on with."""
+        """Whether the program has kept a checkpoint."""
         return self._files.has_checkpoint
 
     def end_so_far(self) -> TrialEnded:
-        """Return what its end would say, were it now, of a program that is told to stop.
+        """Return the `TrialEnded` of a program told to stop, as of now.
 
         Its last counters are those of its last epoch's end.
         """
@@ -147,10 +148,10 @@ class TrialProcess:
         )
 
     def stop(self) -> None:
-        """Have the program, which waits, end in order: it can be resumed from its checkpoint.
+        """End the waiting program in order; it can be resumed from its checkpoint.
 
-        What it does on its way out (`finally`, `atexit`) it is given time for; `TrialEnded`
-        follows. One that does not wait, as it reports by marks, is killed.
+        It gets time for its exit (`finally`, `atexit`); `TrialEnded` follows. A program that
+        reports by marks, without waiting, is killed.
         """
         if self._over:
             return
@@ -169,20 +170,20 @@ class TrialProcess:
             self._end(EndReason.KILLED, "was killed by the tuner")
 
     def filenos(self) -> list[int]:
-        """Return the descriptors that become readable when something may have happened."""
+        """Return the descriptors that become readable when there may be an event."""
         if self._over:
             return []
         found = [self._running.exit_fd]
         if not self._channel.closed:
             found.append(self._channel.fileno())
-        # Marks of a program that speaks are not read, and would be news for ever.
+        # Marks of a program that uses the channel are not read, and would stay readable.
         if not self._speaks and not self._channel.is_expected:
             found.append(self._running.news_fd)
         return found
 
     @property
     def next_at(self) -> float:
-        """The time, of time.monotonic, at which something happens by itself."""
+        """The time, by time.monotonic, of the next timed event."""
         return self._clock.next_at
 
     def __enter__(self) -> Self:
@@ -192,7 +193,7 @@ class TrialProcess:
         self.kill()
 
     def _look(self) -> None:
-        exited = self._running.has_exited()  # before reading: what it said last is there then
+        exited = self._running.has_exited()  # before reading, to get its last message
         try:
             message = self._channel.read()
             if message is not None:
@@ -204,7 +205,7 @@ class TrialProcess:
         if self._over or self._events:
             return
         if self._channel.closed and self._speaks:
-            self._clock.has_to_end()  # none of its epochs can
+            self._clock.has_to_end()  # no further epoch is possible
         if exited:
             self._end_by_itself()
         elif self._clock.patience_is_over:
@@ -286,7 +287,7 @@ class TrialProcess:
         self._epochs += 1
 
     def _send(self, answer: bytes) -> None:
-        """Answer a program that waits; one that reads nothing has ended itself, or is ended."""
+        """Answer a waiting program; one that does not read has ended, or is ended."""
         self._clock.epoch_begins()
         try:
             self._channel.write(answer)
@@ -294,7 +295,7 @@ class TrialProcess:
             self._end(EndReason.BROKEN_PROTOCOL, str(error))
 
     def _end_by_itself(self) -> None:
-        self._running.kill()  # after which all its marks have been read
+        self._running.kill()  # this reads all its marks
         if not self._speaks and not self._channel.is_expected:
             try:
                 self._read_marks()
@@ -304,10 +305,10 @@ class TrialProcess:
             self._end(None, "")
 
     def _end(self, reason: EndReason | None, message: str) -> None:
-        """Kill what lives and tell how the trial ended; None for a program that ended by itself."""
+        """Kill live processes and report the end; `reason` is None if the program ended itself."""
         self._over = True
         wall_s = self._clock.since_start_s()
-        self._clock.epoch_begins()  # else what it still waits would be missing
+        self._clock.epoch_begins()  # else its last waiting time would be missing
         self._running.kill()
         exit_code, cpu_s, peak_bytes = self._counters.end()
         if reason is None:
@@ -335,4 +336,4 @@ class TrialProcess:
                 peak_rss_bytes=peak_bytes,
             )
         )
-        self._machine.close()  # last: what happens to the machine is not the trial's
+        self._machine.close()  # last: its time is not the trial's

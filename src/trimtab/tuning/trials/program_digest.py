@@ -1,4 +1,4 @@
-"""What a workload runs, as a digest: results are of the program that gave them."""
+"""A digest of a workload's program, which identifies its results."""
 
 import hashlib
 import json
@@ -15,12 +15,12 @@ from trimtab.sources import sources_of
 def digest_of(workload: Workload) -> str:
     """Return a digest of the command, the files that it names, and the modules that they import.
 
-    Modules are those of this project and those that lie beside a file; installed ones are left out.
+    Modules of this project and modules beside a file count; installed ones are left out.
     """
     parts = [command_line(workload), workload.env, workload.workdir, workload.python]
     files: set[Path] = set()
     for word in command_line(workload):
-        with suppress(OSError, ValueError):  # no path at all
+        with suppress(OSError, ValueError):  # not a path
             path = Path(workload.workdir, word)
             if path.is_file():
                 files |= {path.resolve()}

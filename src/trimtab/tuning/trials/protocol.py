@@ -1,10 +1,10 @@
-"""What a training program and the tuner say to each other, and over what: our end.
+"""The protocol between a training program and the tuner: the tuner's end.
 
-Two named pipes in the trial's folder: so a launcher that closes descriptors does not cut them, and
-the program's end (src/trimtab_trial.py) needs no more than open, read and write. The program writes
-lines of JSON, {"trimtab_trial": 1, "training_s": null} first and then one for each epoch,
-{"epoch": 0, "wall_s": 1.5, "metrics": {"accuracy": 0.9}, "not_set": {}}, and waits after each of
-them for a line of words: `go threads=2`, or `stop`. It is not trusted.
+It uses two named pipes in the trial's folder. They survive launchers that close descriptors, and
+the program's end (src/trimtab_trial.py) needs only open, read and write. The program writes lines
+of JSON: first {"trimtab_trial": 1, "training_s": null}, then one for each epoch, {"epoch": 0,
+"wall_s": 1.5, "metrics": {"accuracy": 0.9}, "not_set": {}}. After each line it waits for an answer:
+`go threads=2`, or `stop`. The program is not trusted.
 """
 
 import os
@@ -28,14 +28,14 @@ _STOP = b"stop\n"
 
 
 class BrokenProtocolError(TrimtabError):
-    """A program said what it must not, or when it must not; the message says what."""
+    """A program sent an invalid message, or at an invalid time; the text says which."""
 
 
 @dataclass(frozen=True)
 class Hello:
     """A program's first message; `training_s` is None where its first epoch begins after it.
 
-    Else it has asked nothing before, and the epoch has lasted for so many seconds.
+    Else its first epoch has already lasted for `training_s` seconds.
     """
 
     training_s: float | None
@@ -45,8 +45,8 @@ class Hello:
 class EpochReport:
     """An epoch has ended, after `wall_s` by the program's own clock.
 
-    Metrics may be NaN or infinite. `not_set` says of settings that the program could not make,
-    by name, why not.
+    Metrics may be NaN or infinite. `not_set` says, by name, why the program could not make a
+    setting.
     """
 
     epoch: int
@@ -56,7 +56,7 @@ class EpochReport:
 
 
 def parsed(line: bytes) -> Hello | EpochReport:
-    """Return what a line, without its end, says; raises BrokenProtocolError where it is wrong."""
+    """Parse a line, without its end; raises BrokenProtocolError for an invalid one."""
     try:
         message = parse_json(line)
     except ValueError as error:
@@ -85,7 +85,7 @@ def parsed(line: bytes) -> Hello | EpochReport:
 
 
 def go(settings: Mapping[str, int]) -> bytes:
-    """Return the answer that lets the next epoch begin with `settings`, whole numbers."""
+    """Return the answer that starts the next epoch with `settings`, whole numbers."""
     return " ".join(["go", *(f"{name}={value}" for name, value in settings.items())]).encode() + (
         b"\n"
     )
@@ -97,10 +97,10 @@ def stop() -> bytes:
 
 
 class Channel:
-    """The tuner's ends of the two pipes, made anew in `folder`.
+    """The tuner's ends of the two pipes, created in `folder`.
 
-    `fileno()` is readable when the program has written. `closed` becomes true when no process has
-    the program's end open any more; a forked child may keep it open.
+    `fileno()` is readable when the program has written. `closed` becomes true when no process, such
+    as a forked child, has the program's end open any more.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -110,7 +110,7 @@ class Channel:
         for path in self.paths:
             os.mkfifo(path, 0o600)
         self._reports = os.open(self.paths[0], os.O_RDONLY | os.O_NONBLOCK)
-        # Both ends, so that it can be opened before the program has its own.
+        # Read and write, so opening does not wait for the program.
         self._answers = os.open(self.paths[1], os.O_RDWR | os.O_NONBLOCK)
         self._loaded = folder / "loaded"
         self._poll = select.poll()
@@ -124,14 +124,14 @@ class Channel:
 
     @property
     def is_expected(self) -> bool:
-        """Whether the program has loaded its end, and so is going to speak."""
+        """Whether the program has loaded its end, and so will send messages."""
         return self._loaded.exists()
 
     def read(self) -> Hello | EpochReport | None:
         """Return the message that has arrived, or None; never waits.
 
-        Raises BrokenProtocolError for a wrong one, one that is too long, and for anything behind a
-        message, which its writer has to be answered first.
+        Raises BrokenProtocolError for an invalid or too long message, and for bytes after a
+        message, whose writer has to wait for the answer.
         """
         if self.closed:
             return None
@@ -151,14 +151,14 @@ class Channel:
         return parsed(bytes(line))
 
     def write(self, answer: bytes) -> None:
-        """Answer; raises BrokenProtocolError where the program reads no answers."""
+        """Send an answer; raises BrokenProtocolError where the program reads none."""
         try:
             os.write(self._answers, answer)  # whole or not at all, below PIPE_BUF
         except BlockingIOError:
             raise BrokenProtocolError("it does not read its answers") from None
 
     def close(self) -> None:
-        """Close our ends and remove the pipes: a process that writes there gets an error."""
+        """Close our ends and remove the pipes: later writers get an error."""
         self.closed = True
         for descriptor in (self._reports, self._answers):
             os.close(descriptor)

@@ -1,8 +1,8 @@
 """Starting a trial's program: its folder, its environment, its first process.
 
-The program finds `trimtab_trial` in a folder that holds nothing else, put before its PYTHONPATH:
-nothing of ours but this module can be imported by it. Where Python does not look there (-I, -E,
-or a launcher that clears the environment) a program reports by its workload's marks.
+The program finds `trimtab_trial` in a folder of its own, put first on its PYTHONPATH, so it can
+import no other module of ours. Where Python ignores that (-I, -E, or a launcher that clears the
+environment), a program reports by its workload's marks.
 """
 
 import os
@@ -34,17 +34,17 @@ from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.untrusted import new_file, new_folder, read_untrusted
 
 _MARK = "TRIMTAB_TRIAL_RUN"
-_HELD = ("/bin/sh", "-c", 'kill -STOP $$; exec "$@"', "sh")  # until it is continued
+_HELD = ("/bin/sh", "-c", 'kill -STOP $$; exec "$@"', "sh")  # stops until it is continued
 _FOLDER = "TRIMTAB_TRIAL"
 _MOST_PROGRESS_BYTES = 1000
 
 
 class TrialFolder:
-    """The files of one trial, those of the program and ours; kept while the trial may be resumed.
+    """The files of one trial, the program's and ours; kept while the trial may be resumed.
 
-    `checkpoint/` is the program's; `output/` is {output} of its last run; `progress.json` says
-    which epoch comes next: the first, where the program keeps no checkpoint. Runs are told apart by
-    their first epoch in the names of their logs.
+    `checkpoint/` is the program's; `output/` is {output} of its last run; `progress.json` has the
+    next epoch: the first, where the program keeps no checkpoint. Log names contain the first epoch
+    of a run.
     """
 
     def __init__(self, path: Path, *, resume: bool) -> None:
@@ -66,11 +66,11 @@ class TrialFolder:
 
     @property
     def has_checkpoint(self) -> bool:
-        """Whether the program has kept anything to go on with."""
+        """Whether the program has kept a checkpoint."""
         return any(self.checkpoint.iterdir())
 
     def epoch_is_done(self, epoch: int) -> None:
-        """Keep that the next run begins after `epoch`."""
+        """Record that the next run begins after `epoch`."""
         write_json(self._progress, {"next_epoch": epoch + 1})
 
     def _read_progress(self) -> int:
@@ -95,12 +95,12 @@ def _is_command(program: Program) -> bool:
 
 
 def kill_left_over(folder: Path) -> None:
-    """Kill what still runs on this machine of the trial in `folder`, whose tuner was killed."""
+    """Kill the remaining processes here of the trial in `folder`, whose tuner was killed."""
     kill(f"{_FOLDER}={folder.resolve()}")
 
 
 class RunningProgram:
-    """A trial's program that runs: `pid`, its processes, its counters, and its marks if any.
+    """A trial's running program: `pid`, its processes, its counters, and its marks if any.
 
     `exit_fd` is readable when the first process has ended, `news_fd` when a mark has arrived. It
     was started on the CPUs of `began_on`.
@@ -119,16 +119,16 @@ class RunningProgram:
         from_pipe = program.marks.epoch is not None and program.marks.file is None
         name, _, value = mark.partition("=")
         program = replace(program, environment={**program.environment, name: value})
-        # All counts that it takes; what is no command is told by who starts it.
+        # So that its limit counts all memory; starting reports an invalid command.
         held = settings.memory_bytes is not None and _is_command(program)
         if held:
             program = replace(program, command=(*_HELD, *program.command))
 
         def start() -> None:
-            # In a thread of its own: what is counted, and where it may run, is inherited from
-            # the thread that starts a process, and other trials are not to inherit it.
+            # In a separate thread: a process inherits counters and CPUs from its starting thread,
+            # and other trials must not.
             if settings.cpus is not None:
-                with suppress(OSError):  # the settings' own change says so
+                with suppress(OSError):  # reported by the settings' own change
                     os.sched_setaffinity(0, settings.cpus)
             self.began_on = os.sched_getaffinity(0)
             self.counters = HardwareCounters()
@@ -143,7 +143,7 @@ class RunningProgram:
             kill(mark)
             self.close()
             raise
-        self._process.returncode = 0  # whoever measures waits for it, with wait4
+        self._process.returncode = 0  # the counters reap it, with wait4
         self.pid = self._members.leader = self._process.pid
         if held:
             os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
@@ -166,7 +166,7 @@ class RunningProgram:
         folder: TrialFolder,
         settings: SystemSettings,
     ) -> Self:
-        """Start `workload` with `parameters` beside and before its own.
+        """Start `workload`; `parameters` override its own.
 
         Raises UserError when it is a server, or its command or working directory cannot be used.
         """
@@ -188,12 +188,12 @@ class RunningProgram:
         return cls(replace(program, environment=environment), folder, settings)
 
     def let_go(self) -> None:
-        """Have the program begin, which was held until its limit of memory was set."""
+        """Let the program begin, which was held until its memory limit was set."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGCONT)
 
     def processes(self) -> list[Stat]:
-        """Return its processes that have not ended, oldest first."""
+        """Return its live processes, oldest first."""
         with self._looking:
             return [stat for stat in self._members.living() if not stat.is_zombie]
 
@@ -209,25 +209,25 @@ class RunningProgram:
         return os.waitid(os.P_PIDFD, self.exit_fd, flags) is not None
 
     def kill(self) -> None:
-        """Kill all its processes, and read what they have written."""
+        """Kill all its processes, and read their output."""
         if self._killed:
             return
         self._killed = True
         with self._looking:
             self._members.kill()
-        kill(self._mark, self.pid)  # a look at every process of the machine, to be sure
+        kill(self._mark, self.pid)  # searches all processes of the machine
         if self._reader is not None:
-            with suppress(TrimtabError):  # the log is not whole, as where a disk is full
+            with suppress(TrimtabError):  # the log is incomplete, as on a full disk
                 self._reader.close()
 
     def abandon(self) -> None:
-        """End it where nobody is going to ask how it ended."""
+        """End it where nobody will ask how it ended."""
         self.kill()
         os.waitpid(self.pid, 0)
         self.close()
 
     def close(self) -> None:
-        """Give back the descriptors; all processes have ended."""
+        """Close the descriptors; all processes have ended."""
         with self._closing:
             if self._closed:
                 return
@@ -246,12 +246,12 @@ class RunningProgram:
         self.marks.feed(data, time.monotonic() - self.started_at)
         if len(self.marks.epoch_ends_s) > known:
             with self._closing:
-                if not self._closed:  # a process that escaped may still hold the pipe
+                if not self._closed:  # an escaped process may hold the pipe open
                     os.eventfd_write(self.news_fd, 1)
 
 
 def _in_thread(call: Any) -> None:
-    """Call in a thread that ends after it; what it raises is raised here."""
+    """Call in a temporary thread; its exception is raised here."""
     failures: list[BaseException] = []
 
     def catching() -> None:

@@ -1,8 +1,8 @@
-"""What a trial is given of the machine, and how that changes between its epochs.
+"""The system settings of a trial, and their change between its epochs.
 
-Thesis, section 6.3.3: system parameters are probed while the training goes on, one configuration an
-epoch. What is set from outside here (cores, memory, frequency) touches the processes of the trial
-alone; the rest (threads, loader workers) is told to the program, which waits between its epochs.
+Thesis, section 6.3.3: system parameters are probed during training, one configuration per epoch.
+Cores, memory and frequency are set from outside, for the processes of the trial alone. Threads and
+loader workers are set by the program, which is told between its epochs.
 """
 
 import os
@@ -29,12 +29,12 @@ _THREAD_VARIABLES = (
 
 @dataclass(frozen=True)
 class SystemSettings:
-    """What a trial is given; None leaves something as it is.
+    """The settings of a trial; None leaves a setting unchanged.
 
-    `cpus` and `gpus` are the numbers, or names, of those it may use. `threads` are those of the
-    program's pools, `loader_workers` the processes that prepare its data. `cpu_share` is the share
-    of the time in which it may use its CPUs, from its start on: it is no parameter of a trial, but
-    what a slower device is emulated by.
+    `cpus` are the numbers and `gpus` the names of those it may use. `threads` is the size of the
+    program's pools, `loader_workers` the number of processes that prepare its data. `cpu_share` is
+    the share of the time in which it may use its CPUs. It is no parameter of a trial: it emulates a
+    slower device.
     """
 
     cpus: tuple[int, ...] | None = None
@@ -51,9 +51,8 @@ class SystemSettings:
     ) -> "SystemSettings":
         """Return the settings of a configuration's `system` parameters, by their full names.
 
-        The first `system.cores` of `cpus` are taken, and of `gpus` likewise. Without
-        `system.threads` a program has as many as cores. Raises UserError where it wants more than
-        there are.
+        The trial gets the first `system.cores` of `cpus` and the first `system.gpus` of `gpus`.
+        `system.threads` defaults to the number of cores. Raises UserError where it wants too many.
         """
         cores = _whole(configuration, "system.cores", len(cpus))
         wanted_gpus = _whole(configuration, "system.gpus", len(gpus))
@@ -70,18 +69,18 @@ class SystemSettings:
 
     @property
     def for_program(self) -> dict[str, int]:
-        """What the program is told, which has to do it."""
+        """The settings that the program itself has to make."""
         told = {"threads": self.threads, "loader_workers": self.loader_workers}
         return {name: value for name, value in told.items() if value is not None}
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that a program starts with: some can be set in no other way."""
+        """The environment variables at a program's start, for settings without another way."""
         variables: dict[str, str] = {}
         if self.threads is not None:
             variables |= dict.fromkeys(_THREAD_VARIABLES, str(self.threads))
         if self.cpu_share is not None and self.cpus is not None and len(self.cpus) > 1:
-            # As where there is no other work; two threads on one core wait for each other.
+            # One thread per core: two threads on one core would wait for each other.
             places = ",".join(f"{{{cpu}}}" for cpu in self.cpus)
             variables |= {"OMP_PROC_BIND": "true", "OMP_PLACES": places}
         if self.gpus is not None:
@@ -91,9 +90,9 @@ class SystemSettings:
 
 @dataclass(frozen=True)
 class SettingsChange:
-    """What became of settings: how long it took, and what of them is not in effect, and why.
+    """The effect of settings: the time it took, and why some are not in effect.
 
-    `ways` says how something was set where there are several ways.
+    `ways` says how a setting was made where there are several ways.
     """
 
     cost_s: float
@@ -102,7 +101,7 @@ class SettingsChange:
 
 
 class TrialMachine:
-    """What is set of the machine for one trial, from outside.
+    """The machine's settings for one trial, made from outside.
 
     Names are those of a configuration: cores, memory_gib, frequency_mhz, gpus; and cpu_share.
     """
@@ -117,10 +116,10 @@ class TrialMachine:
         self._mhz: float | None = None
 
     def start(self, settings: SystemSettings, began_on: Collection[int] = ()) -> SettingsChange:
-        """Set what is wanted, just after the job has started with `settings.environment`.
+        """Apply `settings`, just after the job has started with their `environment`.
 
-        A job that was started on its CPUs is left alone: OpenMP may have bound its threads to one
-        each by now, and two that share one wait for each other.
+        A job started on its CPUs is not bound again: OpenMP may have bound each thread to one CPU
+        by now, and two threads on one CPU would wait for each other.
         """
         if settings.cpus is not None and set(began_on) == set(settings.cpus):
             self._cpus, settings = settings.cpus, replace(settings, cpus=None)
@@ -130,11 +129,11 @@ class TrialMachine:
         return self.change(settings)
 
     def change(self, settings: SystemSettings) -> SettingsChange:
-        """Set what is wanted and differs; never fails, as training can go on without."""
+        """Apply changed settings; never fails, as training can go on without them."""
         began = time.perf_counter()
         not_set: dict[str, str] = {}
         steps: tuple[tuple[str, Any, Callable[[Any], None]], ...] = (
-            # First: what a program that has just started holds before is not counted.
+            # First: memory of a just started program from before is not counted.
             ("memory_gib", settings.memory_bytes, self._set_memory),
             ("cores", settings.cpus, self._set_cpus),
             ("frequency_mhz", settings.frequency_mhz, self._set_frequency),
@@ -152,11 +151,11 @@ class TrialMachine:
         return SettingsChange(time.perf_counter() - began, not_set, ways)
 
     def out_of_memory(self) -> bool:
-        """Whether a process was killed for the trial's own limit."""
+        """Whether the trial's own limit has killed a process."""
         return self._memory is not None and self._memory.oom_killed()
 
     def close(self) -> None:
-        """Leave the machine as it was found; the job has ended."""
+        """Restore the machine's state; the job has ended."""
         self._frequencies.restore()
         for limit in (self._memory, self._cpu_share):
             if limit is not None:
@@ -173,7 +172,7 @@ class TrialMachine:
                 raise UserError(f"of CPUs {_listed(cpus)} it may use {_listed(allowed)} only")
 
     def _set_memory(self, limit_bytes: int) -> None:
-        if self._memory is None:  # a control group would not count what is held already
+        if self._memory is None:  # a control group would not count present memory
             self._memory = ProcessMemory("the trial began without a limit")
         self._memory.set(self._job, limit_bytes)
 
@@ -199,7 +198,7 @@ def _listed(cpus: Iterable[int]) -> str:
 
 
 def _whole(configuration: Mapping[str, Any], name: str, most: int | None = None) -> int | None:
-    """Return the whole number of a parameter, or None where the configuration has none."""
+    """Return a parameter's whole number, or None where the configuration has none."""
     value = configuration.get(name)
     if value is None:
         return None

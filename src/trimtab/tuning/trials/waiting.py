@@ -1,4 +1,4 @@
-"""Waiting for several trials at once, and for what else happens in a search."""
+"""Waiting for several trials and other events of a search at once."""
 
 import math
 import select
@@ -11,28 +11,28 @@ Happened_co = TypeVar("Happened_co", covariant=True)
 
 
 class Awaited(Protocol[Happened_co]):
-    """A trial, or what else is asked what has happened, and what to wait for."""
+    """A source of events: a trial or an answer, with descriptors to wait for."""
 
     def pending(self) -> Happened_co | None:
-        """Return what has happened and was not told yet, or None; never waits."""
+        """Return the next unreported event, or None; never waits."""
         ...
 
     def filenos(self) -> list[int]:
-        """Return the descriptors that become readable when something may have happened."""
+        """Return the descriptors that become readable when there may be an event."""
         ...
 
     @property
     def next_at(self) -> float:
-        """The time, of time.monotonic, at which something happens by itself."""
+        """The time, by time.monotonic, of the next timed event."""
         ...
 
 
 def next_events(
     awaited: Sequence[Awaited[Happened]], timeout_s: float | None = None
 ) -> list[tuple[Awaited[Happened], Happened]]:
-    """Wait until something happens to any of what is awaited; return at most one event of each.
+    """Wait for events of `awaited`; return at most one of each.
 
-    Empty when nothing has for `timeout_s`, without which it waits on, or all have ended before.
+    Empty when there is none within `timeout_s`, by default unlimited, or all have ended before.
     """
     deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
     while True:

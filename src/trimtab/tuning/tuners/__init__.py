@@ -1,1 +1,1 @@
-"""Tuners: what is searched, how trials go on, and what they run under; one module each."""
+"""Tuners: their search space, promotion and system settings of trials; one module each."""

@@ -1,4 +1,4 @@
-"""What a tuner is: the rungs of a search, what is suggested, and who steers its trials."""
+"""The definition of a tuner: the rungs of a search, its suggestions, and its system tuner."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,12 @@ from trimtab.tuning.system.system_tuner import FixedSettings, SystemTunerFactory
 
 @dataclass(frozen=True)
 class TunerInputs:
-    """What a tuner is made from: what is tuned, the number of CPUs that a trial may have, the key
-    of the machine (system.machine), what training is to take the least of, and the file of the
-    ground truth, which grows; `known_before` is that file as it was before the search began, and
-    `gpus` the number of GPUs that a trial may have."""
+    """The input of a tuner.
+
+    It has the workload's `tuning`, the numbers of CPUs and GPUs that a trial may have, and the key
+    of the machine (system.machine). It also has the quantity to minimise, and the file of the
+    ground truth, which grows. `known_before` is that file before the search began.
+    """
 
     tuning: Tuning
     cpus: int
@@ -35,9 +37,9 @@ class Tuner:
     """How one search goes.
 
     `searched` are the kinds of parameters that `algorithm` suggests; others keep their defaults.
-    `inference`: how the model's use is tuned beside its training; one without it searches by
-    `score_without_inference`, if it has that, where the objective is of inference. `first` is
-    another search, by accuracy, whose best configuration gives the defaults of this one.
+    `inference` is the plan for tuning inference beside training. A tuner without it replaces an
+    objective of inference by `score_without_inference`, if it has one. `first` is another search,
+    by accuracy; its best configuration gives the defaults of this one.
     """
 
     searched: Sequence[Kind]
@@ -53,7 +55,7 @@ class Tuner:
 
 
 def fidelity_of(tuning: Tuning, kind: BudgetKind) -> Fidelity:
-    """Return the budgets that a workload's `tuning` gives to levels of a kind."""
+    """Return the budgets of the levels of a kind, by a workload's `tuning`."""
     least = tuning.data_fraction.least if tuning.data_fraction is not None else 1.0
     return Fidelity(kind, tuning.epochs.least, tuning.epochs.most, least)
 
@@ -69,5 +71,5 @@ def system_of(complete: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_configured(complete: Configuration) -> FixedSettings:
-    """Steer a trial by its configuration: the same settings in all epochs."""
+    """Return a trial's configured settings, equal in all epochs."""
     return FixedSettings(system_of(complete))

@@ -1,10 +1,10 @@
-"""EdgeTune: hyperparameters and system parameters in one search that knows what inference costs.
+"""EdgeTune: hyperparameters and system parameters in one search by the cost of inference.
 
-Thesis, chapter 7. The search is BOHB's equivalent in the engine: HyperBand with a tree-structured
-Parzen estimator (samplers.py says where they differ), on budgets in which epochs and data grow
-together. Beside it the inference tuning server works on the architecture of every trial. The
-hierarchical approach of section 7.4.1 is here to be compared with: a first search finds the
-hyperparameters with the best accuracy, and a second one the system parameters for these.
+Thesis, chapter 7. The search is equivalent to BOHB: HyperBand with a tree-structured Parzen
+estimator (samplers.py says where they differ), on budgets in which epochs and data grow together.
+Beside it, the inference tuning server works on the architecture of every trial. The hierarchical
+approach of section 7.4.1 is a baseline: a first search finds the hyperparameters with the best
+accuracy, a second one their system parameters.
 """
 
 from collections.abc import Sequence
@@ -38,11 +38,11 @@ def build(
 ) -> Tuner:
     """Return the tuner: `searched` kinds by `algorithm`, on budgets in which `budget` grows.
 
-    Of each architecture so many `inference_configurations` are measured, suggested by
-    `inference_algorithm`. With the `hierarchical` approach the second search trains each of its
-    configurations to the end, as many as the first one has on its first rung. Raises UserError
-    where the workload has no `inference` parameter or names no inference workload, and ValueError
-    for what is none of these.
+    Inference is measured in `inference_configurations` configurations of each architecture, by
+    `inference_algorithm`. With the `hierarchical` approach, the second search trains as many
+    configurations as the first one has on its first rung, each to the end. Raises UserError where
+    the workload has no `inference` parameter or names no inference workload, and ValueError for an
+    invalid argument.
     """
     if not facts.tuning.inference or facts.tuning.inference_workload is None:
         raise UserError(

@@ -1,7 +1,7 @@
 """HyperBand over some kinds of parameters: the baselines Tune V1 and Tune V2 of the thesis.
 
-Section 6.4.2: V1 searches the hyperparameters alone, under the default system parameters; V2 has
-the system parameters among them.
+Section 6.4.2: V1 searches only the hyperparameters, under default system parameters; V2 searches
+both.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ def build(
 ) -> Tuner:
     """Return the tuner: `searched` kinds by `algorithm`, on budgets in which `budget` grows.
 
-    Of a rung one trial in `reduction` goes on. With `halving` every bracket begins with so many
-    trials on the smallest budgets, again and again for as much training as HyperBand's brackets
-    take. An objective of inference, of which this tuner knows nothing, is replaced by
-    `score_without_inference`. Raises ValueError for what is none of these.
+    Each rung promotes one trial in `reduction`. With `halving`, every bracket begins with `halving`
+    trials on the smallest budget, repeated for as much training as HyperBand's brackets take.
+    `score_without_inference` replaces an objective of inference, which this tuner does not measure.
+    Raises ValueError for an invalid argument.
     """
     fidelity = fidelity_of(facts.tuning, BudgetKind(budget))
     brackets = brackets_of(fidelity.levels, reduction)

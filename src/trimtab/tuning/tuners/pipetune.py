@@ -1,8 +1,8 @@
 """PipeTune: HyperBand over the hyperparameters, and system parameters tuned inside each trial.
 
-Thesis, chapter 6. The settings that may be probed are all combinations of the `system` parameters'
-values, of ranges the ends and the middle, and of counts each of few or else by doubling. Those come
-first in which least differs from the default ones.
+Thesis, chapter 6. The settings to probe are all combinations of the `system` parameters' values.
+Ranges give their ends and middle; counts give each value if they are few, else powers of two. The
+settings with the fewest differences from the defaults come first.
 """
 
 import itertools
@@ -40,8 +40,8 @@ def build(
     """Return the tuner; `clusterer`, `clusters` and `tolerance` are the ground truth's.
 
     At most `probing_share` of a trial's epochs are probes. Raises UserError where the workload has
-    no `system` parameter, the ground truth is damaged or the clusterer is none, and ValueError for
-    a share that is none.
+    no `system` parameter, the ground truth is damaged or the clusterer is unknown, and ValueError
+    for an invalid share.
     """
     if not facts.tuning.system:
         raise UserError(
@@ -72,7 +72,7 @@ def build(
 
 
 def _candidates(facts: TunerInputs, complete: Configuration) -> list[Settings]:
-    """Return the settings to probe: possible, and allowed beside the trial's parameters."""
+    """Return the settings to probe that are allowed with the trial's parameters."""
     space, default = SearchSpace(facts.tuning), system_of(complete)
     system = facts.tuning.of_kind(Kind.SYSTEM)
     names = [name for name in system if name in default]

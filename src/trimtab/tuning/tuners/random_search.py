@@ -20,7 +20,7 @@ def build(
     searched: Sequence[str] = (Kind.MODEL, Kind.TRAINING),
     algorithm: str = "random",
 ) -> Tuner:
-    """Return the tuner of so many `trials`, and of a grid of no more than it has."""
+    """Return the tuner of `trials` trials; of a grid, no more than it has."""
     made = hyperband.build(facts, searched=searched, algorithm=algorithm)
     space = SearchSpace(within_cores(facts.tuning, Kind.SYSTEM, facts.cpus), made.searched)
     if algorithm == GRID and space.is_countable:

@@ -1,1 +1,1 @@
-"""What the shipped programs have in common."""
+"""Shared modules of the shipped programs."""

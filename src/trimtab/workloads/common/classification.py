@@ -23,9 +23,9 @@ Loader = Callable[[Path | None, int | None, int | None], Samples]
 def run(options: Namespace, build: Callable[[Samples], Any], load: Loader) -> dict[str, Any]:
     """Train the model that `build` returns for the data, or only classify the test data with it.
 
-    The model maps what `scaled` returns to logits [batch, classes]. Of the training data a sixth
-    is held out for validation, drawn by the seed. Returns the metrics: mean cross-entropy of every
-    epoch of training, and cross-entropy and accuracy over the validation and the test data.
+    The model maps outputs of `scaled` to logits [batch, classes]. A sixth of the training data,
+    drawn by the seed, is held out for validation. Returns the metrics: mean cross-entropy of every
+    training epoch, and cross-entropy and accuracy over the validation and the test data.
     """
     samples = load(options.data, options.train_samples, options.test_samples)
     model = build(samples)
@@ -35,7 +35,7 @@ def run(options: Namespace, build: Callable[[Samples], Any], load: Loader) -> di
         "weights": load_weights(model, options),
         "test_samples": len(samples.test),
     }
-    # Weights are drawn on the CPU, so that a seed gives the same ones on every device.
+    # Weights are drawn on the CPU, so a seed gives equal ones on every device.
     model.to(options.device)
     if options.phase == "inference":
         if trimtab_trial.tuned():
@@ -56,10 +56,10 @@ def run(options: Namespace, build: Callable[[Samples], Any], load: Loader) -> di
 
 
 def train(model: Any, training: Split, splits: dict[str, Split], options: Namespace) -> list[float]:
-    """Train `model` with Adam, where it lies, and return the mean cross-entropy of each epoch.
+    """Train `model` with Adam, on its device, and return the mean cross-entropy of each epoch.
 
-    As a trial of a tuner it goes on from its checkpoint, and reports each epoch, with its
-    results on the `splits`.
+    As a trial of a tuner, it resumes from its checkpoint and reports each epoch, with its results
+    on the `splits`.
     """
     dataset = labelled(training)
     order = torch.Generator().manual_seed(options.seed)
@@ -89,7 +89,7 @@ def train(model: Any, training: Split, splits: dict[str, Split], options: Namesp
 
 
 def evaluate_all(model: Any, splits: dict[str, Split], batch_size: int) -> dict[str, float]:
-    """Return the metrics over each split by its name."""
+    """Return the metrics over each split, by name."""
     metrics = dict[str, float]()
     for name, split in splits.items():
         loss, accuracy = evaluate(model, split, batch_size, mark=False)
@@ -118,7 +118,7 @@ def evaluate(model: Any, split: Split, batch_size: int, mark: bool) -> tuple[flo
 
 
 def labelled(split: Split) -> Any:
-    """Return samples with their labels as a data set of PyTorch."""
+    """Return samples with their labels as a PyTorch data set."""
     return TensorDataset(torch.from_numpy(split.inputs), torch.from_numpy(split.labels))
 
 

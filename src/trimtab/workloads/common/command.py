@@ -1,7 +1,7 @@
-"""What the shipped programs have in common before a framework is imported.
+"""Shared functions of the shipped programs, usable before a framework is imported.
 
-A program reads its command line first and imports its framework after that, so that `--help` and
-a mistake on the command line answer at once, with or without the framework.
+A program reads its command line before it imports its framework. So `--help` and command line
+errors respond at once, even without the framework.
 """
 
 import argparse
@@ -15,9 +15,9 @@ from trimtab.workloads.data import InputError
 
 
 def parser(description: str, devices: Sequence[str] = ("cpu", "cuda")) -> argparse.ArgumentParser:
-    """Return a parser of what every program takes: the seed, and where the metrics go.
+    """Return a parser of every program's options: the seed, and the metrics' file.
 
-    Where the program may run on either of `devices`, which one too.
+    It has an option for the device, unless `devices` is empty.
     """
     made = argparse.ArgumentParser(description=description)
     if devices:
@@ -30,16 +30,16 @@ def parser(description: str, devices: Sequence[str] = ("cpu", "cuda")) -> argpar
 def main(
     options: argparse.ArgumentParser, run: Callable[[argparse.Namespace], dict[str, Any]]
 ) -> None:
-    """Read the command line, call `run` and write the metrics that it returns, with the seed."""
+    """Read the command line, call `run` and write its metrics, with the seed."""
     arguments = options.parse_args()
     write_result(lambda: run(arguments) | {"seed": arguments.seed}, arguments.output)
 
 
 def write_result(run: Callable[[], dict[str, Any]], output: Path) -> None:
-    """Call `run` and write what it returns to `output` as JSON.
+    """Call `run` and write its result to `output` as JSON.
 
-    Equal results give equal files, to the last bit: floating-point numbers are written in full.
-    Ends the process with 2 when something that was given is wrong.
+    Equal results give bit-identical files: floating-point numbers are written in full. Exits with 2
+    for wrong input.
     """
     try:
         text = json.dumps(run(), indent=1, sort_keys=True, ensure_ascii=False)
@@ -52,17 +52,17 @@ def write_result(run: Callable[[], dict[str, Any]], output: Path) -> None:
 
 
 def mark_first_iteration() -> None:
-    """Say that the first batch has been processed: what loads late is loaded by now."""
+    """Print the mark of the first processed batch, after lazy loading."""
     print("first iteration", flush=True)
 
 
 def mark_epoch(number: int, loss: float) -> None:
-    """Say that an epoch of training has ended; the first is number 1."""
+    """Print the mark of an ended training epoch; the first is number 1."""
     print(f"epoch {number} loss {loss:.6f}", flush=True)
 
 
 def beside(path: Path) -> Path:
-    """Return a path to write to first, so that `path` appears whole or not at all."""
+    """Return a temporary path to write to first, so `path` can be replaced atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.with_name(f".{path.name}.partial")
 

@@ -1,7 +1,7 @@
-"""Iterative computations without a data set that is learnt: a grid, a graph, centres.
+"""Iterative computations without a learnt data set: a grid, a graph, centres.
 
-An epoch is a number of iterations. What a tuner is told as `accuracy` lies between 0 and 1 and is
-higher the better, as the program says.
+An epoch is a number of iterations. The `accuracy` for a tuner lies between 0 and 1, higher is
+better; each program defines it.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -16,17 +16,17 @@ from trimtab.workloads.common.trial import Trial
 
 
 class Computation(Protocol):
-    """What is computed: a module of PyTorch whose buffers are its state."""
+    """A computation: a PyTorch module with its state in buffers."""
 
     def advance(self, order: Any) -> float:
-        """Compute an epoch and return its loss; `order` is the generator of what is drawn."""
+        """Compute an epoch and return its loss; `order` is the random generator."""
 
     def quality(self) -> dict[str, float]:
-        """Return how good the state is: `validation_accuracy`, and what else is told."""
+        """Return the quality of the state: `validation_accuracy`, and further metrics."""
 
 
 def add_options(made: ArgumentParser, batch_size: int) -> None:
-    """Add what every such program takes."""
+    """Add the options of every such program."""
     made.add_argument("--epochs", type=positive, default=1)
     made.add_argument("--batch-size", type=positive, default=batch_size)
     made.add_argument("--data-fraction", type=fraction, default=1.0)
@@ -34,9 +34,9 @@ def add_options(made: ArgumentParser, batch_size: int) -> None:
 
 
 def main(options: ArgumentParser, build: Callable[[Namespace], tuple[Any, dict[str, Any]]]) -> None:
-    """Read the command line, compute what `build` returns, and write the metrics.
+    """Read the command line, run the computation from `build`, and write the metrics.
 
-    `build` returns the Computation, and what the metrics say about its data.
+    `build` returns the Computation, and metrics about its data.
     """
 
     def run(arguments: Namespace) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def main(options: ArgumentParser, build: Callable[[Namespace], tuple[Any, dict[s
 def iterate(computation: Any, arguments: Namespace) -> list[float]:
     """Compute the epochs and return the loss of each.
 
-    As a trial of a tuner it goes on from its checkpoint, and reports each epoch.
+    As a trial of a tuner, it resumes from its checkpoint and reports each epoch.
     """
     order = torch.Generator().manual_seed(arguments.seed)
     trial = Trial(torch.device("cpu"), order, model=computation)

@@ -1,10 +1,10 @@
-"""A model of Llama's architecture as numbers, and its prompts, for the frameworks that run it."""
+"""The dimensions of a model of Llama's architecture, and its prompts, for all frameworks."""
 
 from typing import Any
 
 from trimtab.workloads.data import sentences
 
-# A byte is a token, and these two follow: nothing has to be fetched or trained for a tokenizer.
+# Each byte is a token, followed by these two, so no tokenizer has to be fetched or trained.
 BEGIN, PADDING = 256, 257
 VOCABULARY_SIZE = 258
 

@@ -1,4 +1,4 @@
-"""Networks in files that native task programs read: safetensors, docs/methods/enclaves.md."""
+"""Network files for native task programs: safetensors, docs/methods/enclaves.md."""
 
 import math
 from copy import deepcopy
@@ -13,20 +13,20 @@ from trimtab.workloads.common.command import beside
 
 
 def outputs(model: Any, images: Any) -> Any:
-    """Return what `model` makes of `images`, in double precision: what programs in C have to."""
+    """Return the outputs of `model` for `images`, in double precision, as a reference for C."""
     precise = deepcopy(model).cpu().double().eval()
     with torch.inference_mode():
         return precise(images.cpu().double())
 
 
 def save(path: Path, kind: str, model: Any, images: Any, made: Any, **more: Any) -> None:
-    """Write a file of float32: the layers of `model`, `images`, and `made`, what it makes of them.
+    """Write a file of float32: the layers of `model`, `images`, and its outputs `made`.
 
     `kind` names the architecture and the version of the file. Layer n is `weights.n` [outputs,
-    inputs, kernel, kernel] and `biases.n` [outputs]; of a fully connected one the kernel is as
-    large as the image before it. `more` are other tensors, by their names.
+    inputs, kernel, kernel] and `biases.n` [outputs]; the kernel of a fully connected layer is as
+    large as its input image. `more` has further tensors, by name.
     """
-    # Only for who asks for it: no workload needs safetensors to run.
+    # Imported here, as no workload needs safetensors to run.
     from safetensors.numpy import save as as_bytes
 
     tensors = {"images": images, "outputs": made, **more}

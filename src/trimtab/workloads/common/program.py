@@ -1,4 +1,4 @@
-"""What the programs that train a model in PyTorch have in common: options, weights, metrics."""
+"""Shared functions of the programs that train a PyTorch model: options, weights, metrics."""
 
 import argparse
 import pickle
@@ -20,11 +20,11 @@ def main(
     saves_network: bool = False,
     **numbers: float,
 ) -> None:
-    """Read the command line, call `run` and write the metrics that it returns, as command.main.
+    """Read the command line, call `run` and write its metrics, as command.main.
 
-    `numbers` are options of this program alone, with their defaults; counts have a whole one.
-    With `saves_network` it takes `--save-network`, a path.
-    Equal command lines give equal files, to the last bit: no times are in them.
+    `numbers` are options of this program alone, with their defaults; counts have whole defaults.
+    With `saves_network`, it takes `--save-network`, a path. Equal command lines give bit-identical
+    files, which contain no times.
     """
 
     def result(options: argparse.Namespace) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def main(
 
 
 def parser(description: str, batch_size: int) -> argparse.ArgumentParser:
-    """Return a parser of what every such program takes."""
+    """Return a parser of every such program's options."""
     made = command.parser(description)
     add = made.add_argument
     add("--phase", choices=("train", "inference"), default="train")
@@ -58,8 +58,8 @@ def parser(description: str, batch_size: int) -> argparse.ArgumentParser:
     add("--train-samples", type=positive, help="keep the first of the training data")
     add("--data-fraction", type=fraction, default=1.0, help="keep the first of these again")
     add("--test-samples", type=positive, help="keep the first of the test data")
-    # One thread: on a machine that was shared, a second one cost these small models several times
-    # the CPU time and the wall time.
+    # One thread: on a shared machine, a second one multiplied CPU time and wall time of these small
+    # models.
     add("--threads", type=positive, default=1, help="on which the last bits depend")
     add("--weights", type=Path, help="start from these weights, not from random ones")
     add("--save-weights", type=Path, help="where to write the weights after training")
@@ -67,13 +67,13 @@ def parser(description: str, batch_size: int) -> argparse.ArgumentParser:
 
 
 def share_of(train_samples: int, options: argparse.Namespace) -> int:
-    """Return how many of the training data to train with."""
+    """Return the number of training samples to use."""
     kept: float = options.data_fraction
     return max(1, round(train_samples * kept))
 
 
 def load_weights(model: Any, options: argparse.Namespace) -> str:
-    """Load the weights that were asked for into `model` and return what it starts from.
+    """Load the requested weights into `model` and return their source.
 
     Raises InputError when the file cannot be read or is of another model.
     """
@@ -88,7 +88,7 @@ def load_weights(model: Any, options: argparse.Namespace) -> str:
 
 
 def save_weights(model: Any, options: argparse.Namespace) -> None:
-    """Save the weights of `model` where that was asked for."""
+    """Save the weights of `model`, if requested."""
     if options.save_weights is not None:
         temporary = beside(options.save_weights)
         with temporary.open("wb") as file:

@@ -1,4 +1,4 @@
-"""Using a model, in PyTorch, for a tuner that measures how long batches take."""
+"""Inference in PyTorch, for a tuner that measures the duration of batches."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,17 +10,17 @@ import trimtab_trial
 
 
 def serve(use: Callable[[Any], Any], batches: Iterable[Any]) -> None:
-    """Call `use` with every batch, again and again, until the tuner ends the program."""
+    """Call `use` with every batch, repeatedly, until the tuner ends the program."""
     with torch.inference_mode():
         for batch in trimtab_trial.batches(batches):
             use(batch)
 
 
 def full_batches(samples: Any, batch_size: int, collate: Callable[[Any], Any] | None = None) -> Any:
-    """Return a loader of batches of `batch_size`, each of them full.
+    """Return a loader of full batches of `batch_size`.
 
-    They are of all samples, in order, but those that would not fill a batch; where the samples are
-    too few for one, some are taken again.
+    It covers all samples, in order, except an incomplete last batch; too few samples for one batch
+    are repeated.
     """
     count = len(samples)
     whole = max(count // batch_size, 1) * batch_size

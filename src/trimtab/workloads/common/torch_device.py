@@ -1,4 +1,4 @@
-"""PyTorch made to give the same result in every run, on the device that was asked for."""
+"""Makes PyTorch deterministic, on the requested device."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from trimtab.workloads.data import InputError
 
 
 def prepare(device: str, seed: int, threads: int = 1) -> Any:
-    """Fix what PyTorch's results depend on and return the torch.device named `device`.
+    """Make PyTorch deterministic and return the torch.device named `device`.
 
-    Deterministic algorithms only, cuDNN's choice by rule and not by trial, float32 in full and
-    not as TF32. On a GPU, cuBLAS is deterministic with CUBLAS_WORKSPACE_CONFIG=:4096:8 in the
-    environment; PyTorch refuses to run without. Raises InputError where there is no such device.
+    This sets deterministic algorithms, no cuDNN benchmarking, and float32 without TF32. On a GPU,
+    cuBLAS is deterministic with CUBLAS_WORKSPACE_CONFIG=:4096:8 in the environment; PyTorch refuses
+    to run without. Raises InputError for a missing device.
     """
     if device == "cuda" and not torch.cuda.is_available():
         raise InputError(
@@ -29,7 +29,7 @@ def prepare(device: str, seed: int, threads: int = 1) -> Any:
 
 
 def described(device: Any) -> str:
-    """Return what computes: `cpu`, or the GPU's name and compute capability."""
+    """Return the device's name: `cpu`, or the GPU's name and compute capability."""
     if device.type == "cpu":
         return "cpu"
     major, minor = torch.cuda.get_device_capability(device)

@@ -33,11 +33,11 @@ class TranslationModel(nn.Module):  # type: ignore[misc]
         self.target_embedding = nn.Embedding(target_tokens, width, padding_idx=PADDING)
         for embedding in (self.source_embedding, self.target_embedding):
             nn.init.normal_(embedding.weight, std=width**-0.5)
-        # Two more than the longest sentence: the marks of its beginning and end.
+        # Two more than the longest sentence, for the marks of its beginning and end.
         positions = sinusoids(MAXIMUM_TOKENS + 2, width)
         self.register_buffer("positions", positions, persistent=False)
         self.dropout = nn.Dropout(dropout)
-        # As nn.Transformer makes it, but without nested tensors, which are a prototype in PyTorch.
+        # As in nn.Transformer, but without nested tensors, a prototype in PyTorch.
         encoder = nn.TransformerEncoder(
             nn.TransformerEncoderLayer(width, heads, feed_forward_width, dropout, batch_first=True),
             layers,
@@ -64,7 +64,7 @@ class TranslationModel(nn.Module):  # type: ignore[misc]
         return self.transformer.encoder(embedded, src_key_padding_mask=sources == PADDING)
 
     def decode(self, targets: Any, memory: Any, sources: Any) -> Any:
-        """Return logits of each next token; a position sees the targets up to itself only."""
+        """Return logits of each next token; a position sees only targets up to itself."""
         length = targets.shape[1]
         later = torch.ones(length, length, dtype=torch.bool, device=targets.device).triu(1)
         hidden = self.transformer.decoder(

@@ -1,7 +1,7 @@
-"""Training in PyTorch as a trial of a tuner: its checkpoints, its metrics, what it is told.
+"""Training in PyTorch as a trial of a tuner: its checkpoints, metrics and settings.
 
-Nothing of it happens where no tuner started the program, and where one did the model is trained to
-the same bits, however often it is paused: whatever is drawn at random goes on where it stopped.
+It has no effect unless a tuner started the program. The trained model is bit-identical however
+often training is paused, as random generators resume their states.
 """
 
 import pickle
@@ -17,10 +17,10 @@ from trimtab.workloads.data import InputError
 
 
 class Trial:
-    """Where training begins, and what it tells at each epoch's end; epochs are counted from 1.
+    """The start of training, and its reports at each epoch's end; epochs count from 1.
 
     `parts` have a state: model, optimiser, schedule. `order` is the generator of the samples'
-    order, `device` what the model lies on. `losses` are those of the epochs before `first`.
+    order, `device` the model's device. `losses` are of the epochs before `first`.
     """
 
     def __init__(self, device: Any, order: Any, **parts: Any) -> None:
@@ -32,28 +32,28 @@ class Trial:
 
     @property
     def loader_workers(self) -> int:
-        """The processes that prepare batches in this epoch."""
+        """The number of processes that prepare batches in this epoch."""
         return trimtab_trial.settings().get("loader_workers", 0)
 
     def epoch_end(self, epoch: int, evaluate: Callable[[], dict[str, float]]) -> None:
-        """Tell the tuner the epoch's loss, the last of `losses`, and what `evaluate` returns.
+        """Tell the tuner the epoch's loss, the last of `losses`, and the metrics of `evaluate`.
 
-        Its metric `validation_accuracy` is told as `accuracy`: the one that is tuned. Ends the
-        program where the tuner wants it to stop.
+        The metric `validation_accuracy` is reported as `accuracy`, the tuned one. Ends the program
+        where the tuner wants it to stop.
         """
         if not trimtab_trial.tuned():
             return
         devices = [self._device] if self._device.type == "cuda" else []
-        with torch.random.fork_rng(devices):  # evaluation draws, too
+        with torch.random.fork_rng(devices):  # evaluation draws random numbers, too
             metrics = evaluate()
         metrics["accuracy"] = metrics.pop("validation_accuracy")
         self._parts["model"].train()
         self._save(self._path(epoch))
         trimtab_trial.epoch_end(epoch - 1, loss=self.losses[-1], **metrics)
-        self._path(epoch - 1).unlink(missing_ok=True)  # no run goes on from it any more
+        self._path(epoch - 1).unlink(missing_ok=True)  # no run needs it any more
 
     def _path(self, epochs: int) -> Path:
-        """Return the checkpoint after so many epochs."""
+        """Return the path of the checkpoint after `epochs` epochs."""
         return Path(str(trimtab_trial.folder()), f"{epochs}.pt")
 
     def _save(self, path: Path) -> None:

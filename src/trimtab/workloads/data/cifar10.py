@@ -15,8 +15,8 @@ from trimtab.workloads.data.files import names, read
 
 _BATCHES = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
 _IMAGE = re.compile(r"(?:^|/)(train|test)/([^/]+)/[^/.][^/]*\.(?:png|jpe?g)$", re.IGNORECASE)
-# What numpy's arrays and Python 3's bytes need; any other global in a pickle is refused,
-# since loading it could run code.
+# Globals for numpy's arrays and Python 3's bytes; others in a pickle are refused, as loading them
+# could run code.
 _PICKLE_GLOBALS = {
     ("numpy", "ndarray"): np.ndarray,
     ("numpy", "dtype"): np.dtype,
@@ -31,11 +31,11 @@ def load(
 ) -> Samples:
     """Return CIFAR-10 from `path`, or scikit-learn's digits as 3x32x32 where it is None.
 
-    `path` is a folder or a tar archive (compressed or not) that holds, at any depth, the
-    pickles `data_batch_1` to `data_batch_5` and `test_batch`, or PNG or JPEG files named
-    `train/<class>/<image>` and `test/<class>/<image>`. `train_samples` and `test_samples`
-    keep the first of each split; image files are taken from the classes in turn. Images are
-    [samples, 3, 32, 32]. Raises InputError naming the file at fault.
+    `path` is a folder or a tar archive (compressed or not). At any depth, it holds the pickles
+    `data_batch_1` to `data_batch_5` and `test_batch`, or PNG or JPEG files named
+    `train/<class>/<image>` and `test/<class>/<image>`. `train_samples` and `test_samples` keep the
+    first of each split; image files are taken from the classes in turn. Images are [samples, 3, 32,
+    32]. Raises InputError with the file at fault.
     """
     if path is None:
         carried = digits.load(channels=3, enlarged=4).first(train_samples, test_samples)
@@ -71,7 +71,7 @@ def _batches(path: Path, files: list[str], limit: int | None) -> Split:
     content = read(path, files)
     for file in files:
         try:
-            # The batches were pickled by Python 2, whose strings are bytes here.
+            # Python 2 pickled the batches; its strings are bytes here.
             batch = _ArrayUnpickler(io.BytesIO(content[file]), encoding="bytes").load()
             images.append(np.asarray(batch[b"data"], dtype=np.uint8).reshape(-1, 3, 32, 32))
             labels.append(np.asarray(batch[b"labels"], dtype=np.int64))
@@ -88,7 +88,7 @@ def _batches(path: Path, files: list[str], limit: int | None) -> Split:
 
 def _image_files(path: Path, matches: list[re.Match[str]], split: str, limit: int | None) -> Split:
     """Return images and labels of one split; classes are numbered in alphabetical order."""
-    # Only image files need Pillow, so that other runs do not load it.
+    # Only image files need Pillow; other runs do not load it.
     from PIL import Image, UnidentifiedImageError
 
     classes = sorted({match[2] for match in matches})

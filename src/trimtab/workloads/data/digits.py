@@ -1,4 +1,4 @@
-"""The handwritten digits that scikit-learn carries: 1,797 images of 8 x 8 pixels."""
+"""The handwritten digits in scikit-learn: 1,797 images of 8 x 8 pixels."""
 
 import gzip
 from importlib.metadata import version
@@ -13,9 +13,9 @@ SIDE = 8
 def load(channels: int = 1, enlarged: int = 1) -> Samples:
     """Return the digits as [samples, channels, 8 x `enlarged`, 8 x `enlarged`].
 
-    The 17 grey values become bytes from 0 to 255, each pixel is repeated, and all channels are
-    the same. Four fifths are for training, stratified by digit. Raises InputError when
-    scikit-learn is not installed.
+    The 17 grey values become bytes from 0 to 255, pixels are repeated, and all channels are equal.
+    Four fifths are for training, stratified by digit. Raises InputError when scikit-learn is not
+    installed.
     """
     # Read directly: importing sklearn.datasets for this one file takes more than a second.
     package = package_folder("sklearn", "1,797 images of digits")

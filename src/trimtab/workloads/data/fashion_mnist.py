@@ -13,8 +13,8 @@ def load(
 ) -> Samples:
     """Return Fashion-MNIST from `folder`, or scikit-learn's digits as 1x28x28 where it is None.
 
-    A folder holds the four IDX files, as MNIST's does. The digits are three times as large, with
-    an edge of two pixels. Raises InputError naming the file at fault.
+    A folder holds the four IDX files, as for MNIST. The digits are enlarged three times, with an
+    edge of two pixels. Raises InputError with the file at fault.
     """
     if folder is not None:
         copy = mnist.load(folder, train_samples, test_samples)

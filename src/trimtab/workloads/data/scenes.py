@@ -9,7 +9,7 @@ from trimtab.workloads.data import Bytes, digits, photographs
 
 CLASSES = 10
 OBJECTS = 3  # in each scene; they may overlap
-_ENLARGED = (2, 3, 4)  # times, of 8 pixels
+_ENLARGED = (2, 3, 4)  # factors on 8 pixels
 
 
 @dataclass(frozen=True)
@@ -51,5 +51,5 @@ def draw(count: int, side: int, seed: int) -> Scenes:
 
 
 def source() -> str:
-    """Return what they are made of."""
+    """Return their sources."""
     return f"digits on {photographs.source()}, in place of COCO, which no package carries"

@@ -1,4 +1,4 @@
-"""The sentences of the Universal Declaration of Human Rights, for the programs that read text."""
+"""The sentences of the Universal Declaration of Human Rights, for programs that read text."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Spoken words: Speech Commands or spoken digits from a local copy, or MNIST read as a signal."""
+"""Spoken words: a local copy of Speech Commands or spoken digits, or MNIST read as a signal."""
 
 import io
 import re
@@ -22,11 +22,11 @@ def load(
 ) -> Samples:
     """Return recordings from `path`, or MNIST's images, pixel by pixel, where it is None.
 
-    `path` is a folder or a tar archive of 16-bit WAV files of one channel, as of Speech Commands
-    (`<word>/<speaker>_nohash_<n>.wav`, and testing_list.txt, which says what is for the test), or
-    as of the free spoken digit data set (`<digit>_<speaker>_<n>.wav`; n below 5 is for the test).
-    Inputs are int16 [samples, 1, points]: one second at the rate of the first recording, a longer
-    one cut off, a shorter one followed by silence. Raises InputError naming the file at fault.
+    `path` is a folder or a tar archive of 16-bit WAV files of one channel. They are from Speech
+    Commands (`<word>/<speaker>_nohash_<n>.wav`, and testing_list.txt with the test files), or from
+    the free spoken digit data set (`<digit>_<speaker>_<n>.wav`; n below 5 is for the test). Inputs
+    are int16 [samples, 1, points]: one second at the rate of the first recording, cut off or padded
+    with silence. Raises InputError with the file at fault.
     """
     if path is None:
         return _images_as_signals().first(train_samples, test_samples)
@@ -109,6 +109,6 @@ def _images_as_signals() -> Samples:
 
 
 def _signals(images: Split) -> Split:
-    """Return the rows of each image one after the other, the grey values around 0."""
+    """Return the concatenated rows of each image, with grey values around 0."""
     points = images.inputs.reshape(len(images), 1, -1).astype(np.int16)
     return Split((points - 128) * 256, images.labels)

@@ -1,4 +1,4 @@
-"""Texts by topic: 20 Newsgroups or AG News from a local copy, or manuals that packages carry."""
+"""Texts by topic: a local copy of 20 Newsgroups or AG News, or manuals in packages."""
 
 import csv
 import io
@@ -13,8 +13,8 @@ from trimtab.workloads.data import InputError, Labels, Samples, Split, interleav
 from trimtab.workloads.data.files import names, read
 from trimtab.workloads.data.translation import PADDING, Vocabulary
 
-LENGTH = 128  # tokens of a text; the rest is left out
-_LARGEST = 400  # texts of a topic that are taken from the manuals
+LENGTH = 128  # tokens of a text; the rest is cut off
+_LARGEST = 400  # most texts of a topic from the manuals
 _WORD = re.compile(r"[a-z]+|\d+")
 _MESSAGE = re.compile(r"(?:^|/)[^/]*(train|test)/([^/]+)/[^/]+$")
 _MANUAL = re.compile(r'"""(.{80,}?)"""', re.DOTALL)
@@ -28,10 +28,10 @@ def load_newsgroups(
 ) -> Samples:
     """Return 20 Newsgroups from `path`, or 20 topics of the manuals where it is None.
 
-    `path` is a folder or a tar archive that holds messages named `..train/<group>/<message>` and
-    `..test/<group>/<message>`, as 20news-bydate does; their headers are left out. Inputs are int64
+    `path` is a folder or a tar archive of messages named `..train/<group>/<message>` and
+    `..test/<group>/<message>`, as in 20news-bydate; their headers are left out. Inputs are int64
     [samples, LENGTH]. `train_samples` and `test_samples` keep the first of each split. Raises
-    InputError naming what is wrong.
+    InputError with the fault.
     """
     if path is None:
         return _manuals(20, "20 Newsgroups").first(train_samples, test_samples)
@@ -59,8 +59,9 @@ def load_ag_news(
 ) -> Samples:
     """Return AG News from `path`, or 4 topics of the manuals where it is None.
 
-    `path` is a folder with `train.csv` and `test.csv`, or one such file, of which a fifth is for
-    the test: lines of a class from 1 to 4, a title and a description. Otherwise as load_newsgroups.
+    `path` is a folder with `train.csv` and `test.csv`, or one such file, a fifth of which is for
+    the test. Lines have a class from 1 to 4, a title and a description. Otherwise as
+    load_newsgroups.
     """
     if path is None:
         return _manuals(4, "AG News").first(train_samples, test_samples)
@@ -87,9 +88,9 @@ def _items(path: Path) -> Labelled:
 
 
 def _manuals(topics: int, in_place_of: str) -> Samples:
-    """Return what the sub-packages of SciPy and scikit-learn with most manuals say.
+    """Return the texts of the sub-packages of SciPy and scikit-learn with most manuals.
 
-    A text is what a function, class or module says about itself in its source.
+    A text is the docstring of a function, class or module.
     """
     texts: dict[str, list[str]] = {}
     for package in _PACKAGES:
@@ -113,7 +114,7 @@ def _manuals(topics: int, in_place_of: str) -> Samples:
 
 
 def _divided(texts: Sequence[str], labels: Labels) -> tuple[Labelled, Labelled]:
-    """Return what is for training, and each fifth text of every label, which is for the test."""
+    """Return the training part, and the test part: every fifth text of each label."""
     for_test = np.zeros(len(labels), dtype=np.bool_)
     for label in np.unique(labels):
         for_test[np.flatnonzero(labels == label)[4::5]] = True
@@ -126,14 +127,14 @@ def _divided(texts: Sequence[str], labels: Labels) -> tuple[Labelled, Labelled]:
 
 
 def _encoded(name: str, source: str, train: Labelled, test: Labelled) -> Samples:
-    """Return the texts as numbers of tokens, in the order that takes the classes in turn."""
+    """Return the texts as token numbers, taking the classes in turn."""
     words = [[_WORD.findall(text.lower())[:LENGTH] for text in texts] for texts, _ in (train, test)]
     vocabulary = Vocabulary(words[0])
     splits = []
     for texts, (_, labels) in zip(words, (train, test), strict=True):
         tokens = np.full((len(texts), LENGTH), PADDING, dtype=np.int64)
         for row, text in zip(tokens, texts, strict=True):
-            numbers = vocabulary.encode(text)[1:-1]  # without the begin and the end
+            numbers = vocabulary.encode(text)[1:-1]  # without BEGIN and END
             row[: len(numbers)] = numbers
         splits.append(Split(tokens, labels).of(interleaved(labels)))
     classes = int(max(train[1].max(), test[1].max())) + 1

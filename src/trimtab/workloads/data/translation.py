@@ -1,4 +1,4 @@
-"""English-German pairs: text files such as Multi30k's, or the catalogues that Django carries."""
+"""English-German pairs: text files such as Multi30k's, or the catalogues in Django."""
 
 import re
 import struct
@@ -60,12 +60,12 @@ class Vocabulary:
 
 
 def load(folder: Path | None) -> Translations:
-    """Return the pairs in `folder`, or those of Django's catalogues where it is None.
+    """Return the pairs in `folder`, or in Django's catalogues where it is None.
 
-    A folder holds train.en, train.de, test.en and test.de, one sentence a line, as Multi30k
-    does and the folder `human_rights` beside this file. Of Django's pairs every tenth is for the
-    test. Pairs with an empty sentence, or one of more than MAXIMUM_TOKENS, are left out. Raises
-    InputError naming the file at fault.
+    A folder holds train.en, train.de, test.en and test.de, one sentence per line, as in Multi30k
+    and in the folder `human_rights` beside this file. Every tenth of Django's pairs is for the
+    test. Pairs with an empty sentence, or one above MAXIMUM_TOKENS, are left out. Raises InputError
+    with the file at fault.
     """
     if folder is not None:
         name, source = f"English-German, {folder.resolve().name}", f"text files in {folder}"
@@ -89,8 +89,8 @@ def tokens_of(sentence: str) -> list[str]:
 def read_catalogue(path: Path) -> Iterator[tuple[str, str]]:
     """Yield message and translation of a compiled gettext catalogue, without contexts.
 
-    Messages with plural forms are left out. The format: GNU gettext manual, "The Format of
-    GNU MO Files". Raises InputError when the file is not one or is cut short.
+    Messages with plural forms are left out. Format: GNU gettext manual, "The Format of GNU MO
+    Files". Raises InputError for an invalid or truncated file.
     """
     data = path.read_bytes()
     order = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}.get(data[:4])
@@ -116,12 +116,12 @@ def _text(data: bytes, length: int, offset: int) -> str:
 
 
 def _django_messages() -> Iterator[tuple[str, str]]:
-    """Yield each message once, in the order of the catalogues' paths and of their entries."""
+    """Yield each message once, in the order of the catalogues' paths and entries."""
     package = package_folder("django", "pairs of sentences")
     seen = set()
     for path in sorted(package.rglob("locale/de/LC_MESSAGES/*.mo")):
         for message, translation in read_catalogue(path):
-            # A mere format ("%s KB", ":") has no word to translate.
+            # A pure format ("%s KB", ":") has no word to translate.
             if message not in seen and _WORD.search(PLACEHOLDER.sub("", message)):
                 seen.add(message)
                 yield message, translation

@@ -1,1 +1,1 @@
-"""A small detector in the manner of YOLO, which a native task program runs, too."""
+"""A small detector similar to YOLO, which a native task program runs, too."""

@@ -1,4 +1,4 @@
-"""Boxes of the cells of a grid, and the best of those that overlap."""
+"""Boxes of the cells of a grid, and non-maximum suppression."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ MOST_OVERLAP = 0.5
 
 
 def decoded(cells: Any) -> tuple[Any, Any, Any]:
-    """Return what the net's output [batch, BOXES * 5 + classes, rows, columns] says.
+    """Decode the net's output [batch, BOXES * 5 + classes, rows, columns].
 
-    Boxes [batch, rows, columns, BOXES, 4], their centres x and y, widths and heights in shares of
-    the image; how sure it is that there is one, [batch, rows, columns, BOXES]; and the chances of
-    the classes, [batch, rows, columns, classes].
+    Return boxes [batch, rows, columns, BOXES, 4], with centres x and y, widths and heights in
+    shares of the image; their confidences, [batch, rows, columns, BOXES]; and class probabilities,
+    [batch, rows, columns, classes].
     """
     batch, _, rows, columns = cells.shape
     cells = cells.permute(0, 2, 3, 1)
@@ -28,7 +28,7 @@ def decoded(cells: Any) -> tuple[Any, Any, Any]:
 
 
 def overlap(one: Any, other: Any) -> Any:
-    """Return intersection over union of boxes [..., 4], as torch broadcasts them."""
+    """Return intersection over union of boxes [..., 4], with broadcasting."""
     one, other = one[..., :4], other[..., :4]
     first, second = one[..., :2] - one[..., 2:] / 2, other[..., :2] - other[..., 2:] / 2
     end = torch.minimum(first + one[..., 2:], second + other[..., 2:])
@@ -39,8 +39,8 @@ def overlap(one: Any, other: Any) -> Any:
 def found(cells: Any, least_score: float, most_overlap: float) -> list[Any]:
     """Return the boxes of each image, [boxes, 6]: box, score and class, by falling score.
 
-    The score is how sure the box is times the chance of the likeliest class (section 2.1); it is at
-    least `least_score`. Of two boxes of a class that overlap by more than `most_overlap` the one
+    The score is the box's confidence times the probability of its likeliest class (section 2.1),
+    and at least `least_score`. If two boxes of a class overlap by more than `most_overlap`, the one
     with the higher score is kept: non-maximum suppression.
     """
     boxes, sure, chances = decoded(cells)

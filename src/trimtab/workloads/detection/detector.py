@@ -1,4 +1,4 @@
-"""A small detector in the manner of YOLO (Redmon et al. 2016), trained to find digits."""
+"""A small detector similar to YOLO (Redmon et al. 2016), trained to find digits."""
 
 from argparse import Namespace
 from typing import Any
@@ -15,11 +15,11 @@ from trimtab.workloads.detection.boxes import LEAST_SCORE, MOST_OVERLAP, found, 
 from trimtab.workloads.detection.loss import loss_of
 from trimtab.workloads.detection.net import BOXES, STRIDE, WIDTH, build
 
-_TEST = 16  # scenes, which go with a saved network, too
+_TEST = 16  # scenes, also saved with a network
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """Train from random weights; return the losses, and what is found in new scenes."""
+    """Train from random weights; return the losses, and results on new scenes."""
     if options.side % STRIDE or options.side < 4 * STRIDE:
         raise InputError(f"--side {options.side}: expected a multiple of {STRIDE} from 32")
     train = scenes.draw(options.scenes, options.side, options.seed)
@@ -74,7 +74,7 @@ def _train(model: Any, train: scenes.Scenes, options: Namespace) -> list[float]:
 
 
 def _right(of_images: list[Any], boxes: Any, labels: Any) -> tuple[int, int]:
-    """Return how many objects were found, with their class, and how many boxes there are."""
+    """Return the number of objects found with their class, and the number of boxes."""
     right = 0
     for image, (here, of_classes) in zip(of_images, zip(boxes, labels, strict=True), strict=True):
         near = overlap(here[:, None], image[None]) > MOST_OVERLAP
@@ -83,11 +83,11 @@ def _right(of_images: list[Any], boxes: Any, labels: Any) -> tuple[int, int]:
 
 
 def save_network(path: Any, model: Any, images: Any) -> None:
-    """Write the model, `images` [images, 3, side, side] and what it finds in them.
+    """Write the model, `images` [images, 3, side, side] and its detections.
 
-    Beyond what every network file has: `grid`, of cells to a side, boxes to a cell, classes, the
-    least score and the most overlap; `box_counts` [images]; `boxes` [images, most, 6], as of
-    `boxes.found`, filled up with zeros.
+    The network file also has `grid`: cells per side, boxes per cell, classes, least score and most
+    overlap; `box_counts` [images]; and `boxes` [images, most, 6], as from `boxes.found`, padded
+    with zeros.
     """
     cells = network_file.outputs(model, images)
     limits = np.array([LEAST_SCORE, MOST_OVERLAP], np.float32)

@@ -1,4 +1,4 @@
-"""What the detector is trained for: Redmon et al. (2016), section 2.2."""
+"""The detector's loss: Redmon et al. (2016), section 2.2."""
 
 from typing import Any
 
@@ -11,11 +11,10 @@ _OF_NOTHING = 0.5
 
 
 def loss_of(cells: Any, boxes: Any, labels: Any) -> Any:
-    """Return the mean loss of an image: squared errors of boxes, of being one, and of classes.
+    """Return the mean loss of an image: squared errors of boxes, confidences, and classes.
 
-    `cells` is the net's output, `boxes` [batch, objects, 4] and `labels` [batch, objects] what
-    there is to find. The cell that an object's centre lies in has to find it, with that box of its
-    own that overlaps it most.
+    `cells` is the net's output; `boxes` [batch, objects, 4] and `labels` [batch, objects] are the
+    truth. The cell of an object's centre has to find it, with its box of the largest overlap.
     """
     predicted, sure, chances = decoded(cells)
     batch, rows, columns = predicted.shape[:3]

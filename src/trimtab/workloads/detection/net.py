@@ -14,9 +14,9 @@ _SLOPE = 0.1
 def build(classes: int, width: int = WIDTH) -> Any:
     """Return the net: [batch, 3, side, side] to [batch, BOXES * 5 + classes, cells, cells].
 
-    Each cell has five numbers a box, which `boxes.decoded` reads, and one for each class, as in
-    Redmon et al. (2016), section 2. Layers are small, and a convolution is the last one, so that
-    images have any side that is a multiple of STRIDE.
+    Each cell has five numbers per box, for `boxes.decoded`, and one per class, as in Redmon et al.
+    (2016), section 2. Layers are small, and the last one is a convolution, so sides can be any
+    multiple of STRIDE.
     """
     channels = (3, width, 2 * width, 4 * width)
     layers: list[nn.Module] = []

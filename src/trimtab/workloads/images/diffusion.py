@@ -1,7 +1,7 @@
 """Improved diffusion (Nichol and Dhariwal 2021) on images, with diffusers' U-Net.
 
-The schedule of noise is a cosine (section 3.2); the variances are learned by the hybrid loss
-(section 3.1), of which only the mean squared error moves the means.
+The noise schedule is a cosine (section 3.2). The hybrid loss (section 3.1) learns the variances;
+only its mean squared error affects the means.
 """
 
 from argparse import Namespace
@@ -16,7 +16,7 @@ from trimtab.workloads.common.classification import scaled
 from trimtab.workloads.common.command import mark_epoch, mark_first_iteration
 from trimtab.workloads.data import photographs
 
-_BOUND_WEIGHT = 1e-3  # of the variational bound in the hybrid loss
+_BOUND_WEIGHT = 1e-3  # weight of the variational bound in the hybrid loss
 _STEPS_AN_EPOCH = 8
 
 
@@ -36,7 +36,7 @@ def build(width: int, side: int) -> Any:
 
 
 def hybrid_loss(model: Any, schedule: Any, images: Any, order: torch.Generator) -> Any:
-    """Return the mean squared error of the noise, and a little of the bound, equation 16."""
+    """Return the mean squared error of the noise, plus the weighted bound, equation 16."""
     steps = schedule.config.num_train_timesteps
     step = torch.randint(1, steps, (len(images),), generator=order).to(images.device)
     noise = torch.randn(images.shape, generator=order).to(images.device)
@@ -57,7 +57,7 @@ def hybrid_loss(model: Any, schedule: Any, images: Any, order: torch.Generator) 
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """Train and draw one image; return the losses and what the image is like."""
+    """Train and draw one image; return the losses and statistics of the image."""
     random = np.random.default_rng(options.seed)
     pieces = torch.from_numpy(photographs.pieces(256, options.side, random))
     images = scaled(pieces).to(options.device)
@@ -90,7 +90,7 @@ def run(options: Namespace) -> dict[str, Any]:
 
 
 def _drawn(model: Any, schedule: Any, options: Namespace, order: torch.Generator) -> Any:
-    """Return an image from noise, by fewer steps than it was trained with, section 4."""
+    """Return an image from noise, with fewer steps than in training, section 4."""
     model.eval()
     schedule.set_timesteps(options.sampling_steps)
     image = torch.randn((1, 3, options.side, options.side), generator=order).to(options.device)

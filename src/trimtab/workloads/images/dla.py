@@ -41,8 +41,8 @@ class Block(nn.Module):  # type: ignore[misc]
 class AggregationTree(nn.Module):  # type: ignore[misc]
     """Hierarchical deep aggregation of depth n, equations 3 and 4 of the paper.
 
-    Its trees of depth n - 1 to 1 follow one another, two blocks come after them, and the
-    aggregation node takes what all of these put out.
+    It consists of trees of depth n - 1 to 1, then two blocks; the aggregation node takes all their
+    outputs.
     """
 
     def __init__(self, depth: int, before: int, after: int, stride: int = 1) -> None:

@@ -1,7 +1,7 @@
 """Bayesian optimisation of two objectives with BoTorch (Balandat et al. 2020).
 
-A closed loop on a noisy Branin-Currin, as BoTorch's tutorial on multi-objective optimisation has
-it: qNParEGO, qEHVI and qNEHVI (Daulton et al. 2021) beside points of Sobol's sequence.
+A closed loop on a noisy Branin-Currin, as in BoTorch's tutorial on multi-objective optimisation:
+qNParEGO, qEHVI and qNEHVI (Daulton et al. 2021), compared with Sobol points.
 """
 
 from argparse import Namespace
@@ -31,7 +31,7 @@ from gpytorch.mlls import SumMarginalLogLikelihood
 from trimtab.workloads.common import program
 from trimtab.workloads.common.command import mark_epoch, mark_first_iteration
 
-_NOISE = torch.tensor([15.19, 0.63], dtype=torch.double)  # standard deviations, as the tutorial's
+_NOISE = torch.tensor([15.19, 0.63], dtype=torch.double)  # standard deviations, as in the tutorial
 _FIRST = 6  # points
 _UNIT = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.double)
 
@@ -88,7 +88,7 @@ def _volume(problem: Any, points: Any) -> float:
 
 
 def _best(name: str, problem: Any, points: Any, values: Any, options: Namespace) -> Any:
-    """Return the batch of points where a method's acquisition function is largest."""
+    """Return the batch of points that maximises a method's acquisition function."""
     variances = (_NOISE.to(values.device) ** 2).expand(len(values), 2)
     models = [
         SingleTaskGP(points, values[:, [i]], variances[:, [i]], outcome_transform=Standardize(m=1))

@@ -1,4 +1,4 @@
-"""A program of Python's own library alone."""
+"""A program that uses only Python's standard library."""
 
 import csv
 import hashlib
@@ -13,7 +13,7 @@ from collections import Counter
 
 
 def main(rows: int) -> None:
-    """Draw a table, put it in a database, and print what is found out about it."""
+    """Draw a table, put it in a database, and print statistics of it."""
     draw = random.Random(0)
     text = "name,value\n" + "".join(f"n{draw.randrange(20)},{draw.random()}\n" for _ in range(rows))
     table = [(row["name"], float(row["value"])) for row in csv.DictReader(io.StringIO(text))]

@@ -12,7 +12,7 @@ from trimtab.workloads.common.command import mark_epoch, mark_first_iteration
 from trimtab.workloads.data import InputError, scenes
 from trimtab.workloads.images.yolov3_net import STRIDES, WIDTH, YOLOv3
 
-# Widths and heights of the nine anchors, of images of 416 pixels, section 2.3; three to a stride.
+# Widths and heights of the nine anchors, for images of 416 pixels, section 2.3; three per stride.
 _ANCHORS = torch.tensor(
     [
         [[116.0, 90], [156, 198], [373, 326]],
@@ -26,8 +26,8 @@ _TEST = 16  # scenes
 def loss_of(outputs: list[Any], boxes: Any, labels: Any) -> Any:
     """Return the mean loss of a scene: of boxes, of being an object, and of classes.
 
-    Of all anchors the one that overlaps an object's box most is responsible for it (section 2.1);
-    those that overlap it by more than half besides count neither way.
+    The anchor with the largest overlap is responsible for an object (section 2.1); others with more
+    than half overlap are ignored.
     """
     scene = torch.arange(len(boxes), device=boxes.device)[:, None].expand(labels.shape)
     overlap = _overlap(boxes[..., 2:], _ANCHORS.to(boxes.device).flatten(0, 1))
@@ -64,13 +64,13 @@ def loss_of(outputs: list[Any], boxes: Any, labels: Any) -> Any:
 
 
 def _overlap(sizes: Any, anchors: Any) -> Any:
-    """Return [..., anchors]: intersection over union of boxes that share their centre."""
+    """Return [..., anchors]: intersection over union of boxes with a common centre."""
     both = torch.minimum(sizes[..., None, :], anchors).prod(dim=-1)
     return both / (sizes.prod(dim=-1)[..., None] + anchors.prod(dim=-1) - both)
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """Train from random weights and return the losses of the epochs, and of unseen scenes."""
+    """Train from random weights and return the losses of epochs and of unseen scenes."""
     if options.side % STRIDES[0]:
         raise InputError(f"--side {options.side}: expected a multiple of {STRIDES[0]}")
     train = scenes.draw(options.scenes, options.side, options.seed)

@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 WIDTH = 32  # channels of the first layer
-STRIDES = (32, 16, 8)  # pixels to a cell of each of the three grids
+STRIDES = (32, 16, 8)  # pixels per cell of each of the three grids
 _REPEATS = (1, 2, 8, 8, 4)  # residual blocks of each stage of Darknet-53, table 1
-_ANCHORS = 3  # to a cell
+_ANCHORS = 3  # per cell
 
 
 def convolution(before: int, after: int, side: int, stride: int = 1) -> nn.Sequential:
@@ -30,12 +30,12 @@ class Residual(nn.Module):  # type: ignore[misc]
         )
 
     def forward(self, features: Any) -> Any:
-        """Return what came in and what the block makes of it."""
+        """Return the sum of the input and the block's output."""
         return features + self.body(features)
 
 
 class Head(nn.Module):  # type: ignore[misc]
-    """One scale: five convolutions, then what is found, and the features for the next scale."""
+    """One scale: five convolutions, then the detections, and the features for the next scale."""
 
     def __init__(self, before: int, channels: int, classes: int) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Head(nn.Module):  # type: ignore[misc]
 
 
 class YOLOv3(nn.Module):  # type: ignore[misc]
-    """The detector: images [batch, 3, side, side] to what each of the STRIDES finds."""
+    """The detector: images [batch, 3, side, side] to the detections of each of the STRIDES."""
 
     def __init__(self, classes: int, width: int = WIDTH) -> None:
         super().__init__()

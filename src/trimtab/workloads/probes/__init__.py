@@ -1,1 +1,1 @@
-"""Programs that HEATS finds out with how fast a machine is, and what it takes."""
+"""Probing programs of HEATS, which measure a machine's speed and energy."""

@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 def run(iterations: int, workers: int, seed: int = 0) -> tuple[Array, float]:
     """Return the centres [CLUSTERS, DIMENSIONS] after `iterations`, and the mean squared distance.
 
-    The distance is that of the points from the centres before the last iteration. Equal arguments
-    give equal results, whatever the workers: blocks are added up in their order.
+    Distances are to the centres before the last iteration. Results do not depend on `workers`, as
+    blocks are summed in order.
     """
     rng = np.random.default_rng(seed)
     true_centres = rng.normal(scale=4.0, size=(CLUSTERS, DIMENSIONS))

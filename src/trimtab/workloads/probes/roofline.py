@@ -1,6 +1,6 @@
 """Micro-kernels of a machine's roofline (Williams et al. 2009): arithmetic, memory, and calls.
 
-In PyTorch where it is there, else in NumPy: what a model would run on.
+They use PyTorch if it is installed, as a model would, else NumPy.
 """
 
 import argparse
@@ -15,13 +15,13 @@ from threadpoolctl import threadpool_limits
 from trimtab.workloads.common.command import positive
 
 SIDE = 1_024  # of the matrices
-TRIAD_NUMBERS = 1 << 24  # in each of three arrays: 192 MiB together, more than most caches
+TRIAD_NUMBERS = 1 << 24  # in each of three arrays: 192 MiB in total, more than most caches
 CALLS = 2_000
 _ROUND_S = 0.2
 
 
 def measured(workers: int, rounds: int) -> dict[str, float]:
-    """Return GFLOP/s, GB/s and microseconds a call: the best of `rounds`, as least disturbed."""
+    """Return GFLOP/s, GB/s and microseconds per call: the least disturbed of `rounds`."""
     try:
         import torch
     except ImportError:

@@ -1,6 +1,6 @@
-"""One part of using AlexNet (Krizhevsky et al. 2012) on CIFAR-10, again and again.
+"""One phase of AlexNet (Krizhevsky et al. 2012) on CIFAR-10, repeated.
 
-Rocha's thesis, section 2.4: is inference what the forward phase of training is? Every part begins
+Rocha's thesis, section 2.4: is inference equal to the forward phase of training? Every part begins
 with the same weights, trained for one pass over the data. Then an epoch is a pass of one part:
 
 - `training`: forward, backward, and the weights' update, by stochastic gradient descent;
@@ -27,8 +27,8 @@ _PARTS = ("training", "forward", "inference")
 def build(classes: int = 10) -> Any:
     """Return AlexNet: [batch, 3, 32, 32] to logits [batch, classes].
 
-    Its five convolutions and three linear layers; strides and the linear layers' widths are those
-    of images of 32 x 32 points.
+    It has five convolutions and three linear layers, with strides and linear widths for 32 x 32
+    pixels.
     """
     return nn.Sequential(
         nn.Conv2d(3, 64, kernel_size=3, stride=2, padding=1), nn.ReLU(), nn.MaxPool2d(2),
@@ -44,7 +44,7 @@ def build(classes: int = 10) -> Any:
 
 
 def passed(model: Any, part: str, batches: Any, optimiser: Any) -> tuple[float, float]:
-    """Go through the data once, by one part; return mean cross-entropy and accuracy."""
+    """Pass over the data once, by one part; return mean cross-entropy and accuracy."""
     model.train(part != "inference")
     total, right, count = 0.0, 0, 0
     with torch.inference_mode(part == "inference"):
@@ -62,7 +62,7 @@ def passed(model: Any, part: str, batches: Any, optimiser: Any) -> tuple[float, 
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """Train for one pass, then go through the data by the part, epoch by epoch."""
+    """Train for one pass, then repeat the part, epoch by epoch."""
     torch_device.prepare(options.device, options.seed, options.threads)
     samples = cifar10.load(options.data, options.train_samples, options.test_samples)
     data = labelled(samples.train)

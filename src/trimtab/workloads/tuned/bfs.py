@@ -1,4 +1,4 @@
-"""Breadth-first search from many vertices at once, in the manner of Rodinia."""
+"""Breadth-first search from many vertices at once, similar to Rodinia's."""
 
 import warnings
 from argparse import Namespace
@@ -13,15 +13,15 @@ from trimtab.workloads.common import command, iterations
 from trimtab.workloads.common.command import positive
 from trimtab.workloads.data import InputError, graphs
 
-_SEARCHES = 256  # of an epoch
+_SEARCHES = 256  # per epoch
 
 
 class BreadthFirstSearch(nn.Module):  # type: ignore[misc]
-    """Searches along the edges from vertices that are drawn, `batch_size` of them at a time.
+    """Searches from `batch_size` random vertices at a time.
 
-    A level is the product of the adjacency matrix with the frontiers, as in GraphBLAS; a search
-    ends with the level `levels`, or where nothing new is found. The accuracy is the share of all
-    vertices that a search of the epochs so far has reached, on the average, and the loss the rest.
+    A level is the product of the adjacency matrix with the frontiers, as in GraphBLAS. A search
+    ends at level `levels`, or when it finds no new vertex. The accuracy is the mean share of
+    vertices that the searches so far have reached; the loss is the rest.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class BreadthFirstSearch(nn.Module):  # type: ignore[misc]
         order = np.lexsort((edges[:, 0], edges[:, 1]))
         rows = np.concatenate([[0], np.bincount(edges[:, 1], minlength=vertices).cumsum()])
         columns = torch.from_numpy(edges[order, 0].copy())
-        with warnings.catch_warnings():  # PyTorch warns that the layout is new
+        with warnings.catch_warnings():  # PyTorch warns about the new layout
             warnings.simplefilter("ignore", UserWarning)
             self.into = torch.sparse_csr_tensor(
                 torch.from_numpy(rows), columns, torch.ones(len(edges)), (vertices, vertices)
@@ -42,7 +42,7 @@ class BreadthFirstSearch(nn.Module):  # type: ignore[misc]
         self.register_buffer("searched", torch.zeros((), dtype=torch.int64))
 
     def advance(self, order: Any) -> float:
-        """Search from vertices that `order` draws, and return the loss of this epoch."""
+        """Search from vertices drawn by `order`, and return the loss of this epoch."""
         starts = torch.randint(self.vertices, (self.searches,), generator=order)
         reached = sum(int(self.search(some).sum()) for some in starts.split(self.batch_size))
         self.reached += reached
@@ -50,7 +50,7 @@ class BreadthFirstSearch(nn.Module):  # type: ignore[misc]
         return 1 - reached / len(starts) / self.vertices
 
     def search(self, starts: Any) -> Any:
-        """Return which vertices are reached from each of `starts`, bool [vertices, starts]."""
+        """Return the vertices reached from each of `starts`, bool [vertices, starts]."""
         seen = torch.zeros(self.vertices, len(starts), dtype=torch.bool)
         seen[starts, torch.arange(len(starts))] = True
         frontier = seen
@@ -62,13 +62,13 @@ class BreadthFirstSearch(nn.Module):  # type: ignore[misc]
         return seen
 
     def quality(self) -> dict[str, float]:
-        """Return the share of the vertices that was reached."""
+        """Return the share of reached vertices."""
         found = int(self.reached) / max(1, int(self.searched)) / self.vertices
         return {"validation_accuracy": found}
 
 
 def build(arguments: Namespace) -> tuple[Any, dict[str, Any]]:
-    """Return the computation and what it is about."""
+    """Return the computation and a description of its graph."""
     if arguments.scale > 24:
         raise InputError(f"--scale {arguments.scale}: expected at most 24")
     name, source, vertices, edges = graphs.load(arguments.data, arguments.scale, arguments.seed)

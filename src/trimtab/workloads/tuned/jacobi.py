@@ -1,4 +1,4 @@
-"""Jacobi's method for the temperatures of a heated plate, in the manner of Rodinia."""
+"""Jacobi's method for the temperatures of a heated plate, similar to Rodinia's."""
 
 import math
 from argparse import Namespace
@@ -10,7 +10,7 @@ from torch import nn
 from trimtab.workloads.common import command, iterations
 from trimtab.workloads.common.command import positive
 
-_SWEEPS = 200  # of an epoch
+_SWEEPS = 200  # per epoch
 _SOURCES = 16
 _WANTED_DIGITS = 3
 
@@ -19,9 +19,9 @@ class Jacobi(nn.Module):  # type: ignore[misc]
     """Poisson's equation on a square of `side` x `side` points, 0 at its edge.
 
     A sweep moves each point by `relaxation` towards the mean of its four neighbours and its source:
-    1 is Jacobi's own method, above 1 it does not converge. `block` rows are swept at a time, which
-    changes no result. The loss is the residual's norm by the sources', and the accuracy the share
-    of the wanted digits, 3, by which it is smaller than 1.
+    1 is Jacobi's own method, above 1 it does not converge. `block` rows are swept at a time,
+    without effect on results. The loss is the residual's norm relative to the sources'. The
+    accuracy is the share of the wanted 3 digits reached.
     """
 
     def __init__(self, side: int, relaxation: float, block: int, sweeps: int, seed: int) -> None:
@@ -50,7 +50,7 @@ class Jacobi(nn.Module):  # type: ignore[misc]
         return float(norm(self._residual(plate, 0, side)) / norm(self.sources))
 
     def quality(self) -> dict[str, float]:
-        """Return the residual, and the share of the wanted digits."""
+        """Return the residual, and the share of the wanted digits reached."""
         norm = torch.linalg.vector_norm
         residual = float(norm(self._residual(self.plate, 0, len(self.sources))))
         relative = residual / float(norm(self.sources))
@@ -61,14 +61,14 @@ class Jacobi(nn.Module):  # type: ignore[misc]
         }
 
     def _residual(self, plate: Any, top: int, bottom: int) -> Any:
-        """Return what rows from `top` to `bottom` lack to fulfil the equation."""
+        """Return the residual of the rows from `top` to `bottom`."""
         rows = plate[top : bottom + 2]
         neighbours = rows[:-2, 1:-1] + rows[2:, 1:-1] + rows[1:-1, :-2] + rows[1:-1, 2:]
         return self.sources[top:bottom] + neighbours - 4 * rows[1:-1, 1:-1]
 
 
 def build(arguments: Namespace) -> tuple[Any, dict[str, Any]]:
-    """Return the computation and what it is about."""
+    """Return the computation and a description of its plate."""
     sweeps = max(1, round(_SWEEPS * arguments.data_fraction))
     jacobi = Jacobi(
         arguments.side, arguments.relaxation, arguments.batch_size, sweeps, arguments.seed

@@ -1,7 +1,7 @@
 """LeNet5 on MNIST, trained while other jobs train on the same CPUs.
 
-Rocha's thesis, section 6.2: a tuning job shares its CPUs with background jobs. Those here train
-LeNet5, too, each in a process of its own, for as long as this one does.
+Rocha's thesis, section 6.2: a tuning job shares its CPUs with background jobs. Here these train
+LeNet5, too, each in its own process, for as long as this one.
 """
 
 import os
@@ -20,9 +20,9 @@ _FOREVER = "1000000000"
 
 @contextmanager
 def among(jobs: int) -> Iterator[None]:
-    """Have so many `jobs` in all while the block runs: so many less one in the background."""
+    """Run `jobs` - 1 background jobs during the block."""
     command = [sys.executable, "-m", "trimtab.workloads.lenet5", "--epochs", _FOREVER]
-    # They are of no trial; where a tuner kills this process it kills all that it has started.
+    # They are no trials; a tuner that kills this process also kills its children.
     environment = {name: v for name, v in os.environ.items() if not name.startswith("TRIMTAB_")}
     others = [
         subprocess.Popen(

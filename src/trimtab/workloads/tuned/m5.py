@@ -11,8 +11,9 @@ from trimtab.workloads.data import speech
 def build(classes: int, embedding: int, stride: int) -> Any:
     """Return M5: [batch, 1, points] to logits [batch, classes].
 
-    `embedding` is the number of maps of the first two layers, 128 in the paper, and `stride` that
-    of the first, 4 there. Unlike there all layers pad their input, so that short signals do.
+    `embedding` is the number of maps of the first two layers, 128 in the paper; `stride` is the
+    first layer's, 4 in the paper. Unlike the paper, all layers pad their input, to allow short
+    signals.
     """
 
     def layer(inputs: int, maps: int, width: int, step: int) -> list[Any]:

@@ -8,14 +8,14 @@ from transformers import ResNetConfig, ResNetForImageClassification
 from trimtab.workloads.common import classification, program
 from trimtab.workloads.data import InputError, cifar10
 
-# Table 1 of the paper: blocks of each stage by the number of layers.
+# Table 1 of the paper: blocks of each stage, by number of layers.
 _BLOCKS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3)}
 
 
 class ResNet(nn.Module):  # type: ignore[misc]
-    """ResNet of 18, 34 or 50 layers. Nothing is fetched: the weights are random.
+    """ResNet of 18, 34 or 50 layers. Weights are random; nothing is fetched.
 
-    The first layers are those of ImageNet: of a 32 x 32 image they leave 8 x 8 positions.
+    The first layers are as for ImageNet, and reduce a 32 x 32 image to 8 x 8 positions.
     """
 
     def __init__(self, layers: int, classes: int = 10) -> None:

@@ -1,4 +1,4 @@
-"""k-means over partitions of the data, as on Spark, on MNIST; in the manner of Rodinia."""
+"""k-means over partitions of the data, as on Spark, on MNIST; similar to Rodinia's."""
 
 from argparse import Namespace
 from pathlib import Path
@@ -13,16 +13,16 @@ from trimtab.workloads.common.command import positive
 from trimtab.workloads.common.program import share_of
 from trimtab.workloads.data import InputError, Split, mnist
 
-_PASSES = 10  # of an epoch
+_PASSES = 10  # per epoch
 
 
 class KMeans(nn.Module):  # type: ignore[misc]
-    """Centres, float32 [clusters, features], the first ones drawn among the samples.
+    """Centres, float32 [clusters, features], initially drawn from the samples.
 
-    An epoch is ten passes over partitions of `batch_size` samples, drawn anew in each. A partition
-    moves the centres by `learning_rate` towards the means of its samples that are nearest to them:
-    with one partition and 1 it is Lloyd's algorithm. The loss is the mean squared distance by the
-    variance, and the accuracy that of giving a sample the commonest label of its cluster.
+    An epoch is ten passes over random partitions of `batch_size` samples. A partition moves each
+    centre by `learning_rate` towards the mean of its nearest samples; with one partition and a rate
+    of 1, this is Lloyd's algorithm. The loss is the mean squared distance relative to the variance.
+    The accuracy is for giving samples the most frequent label of their cluster.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class KMeans(nn.Module):  # type: ignore[misc]
         members = nn.functional.one_hot(self._nearest(part)[0], len(self.centres)).float()
         counts = members.sum(dim=0)[:, None]
         means = members.T @ part / counts.clamp(min=1)
-        step = torch.where(counts > 0, means - self.centres, 0)  # an empty one stays
+        step = torch.where(counts > 0, means - self.centres, 0)  # an empty cluster stays
         self.centres += self.learning_rate * step
 
     def quality(self) -> dict[str, float]:
@@ -79,7 +79,7 @@ def _flat(split: Split) -> tuple[Any, Any]:
 
 
 def build(arguments: Namespace) -> tuple[Any, dict[str, Any]]:
-    """Return the computation and what it is about."""
+    """Return the computation and a description of its data."""
     images = mnist.load(arguments.data, arguments.train_samples, None)
     training, validation = images.train.held_out(arguments.seed)
     training = training.first(share_of(len(training), arguments))

@@ -1,4 +1,4 @@
-"""A convolutional network (Kim 2014) that tells the topic of a text."""
+"""A convolutional network (Kim 2014) that classifies texts by topic."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from trimtab.workloads.data import texts
 from trimtab.workloads.data.translation import PADDING
 
 _WIDTHS = (3, 4, 5)
-_MAPS = 100  # of each width
+_MAPS = 100  # per width
 
 
 class TextCNN(nn.Module):  # type: ignore[misc]

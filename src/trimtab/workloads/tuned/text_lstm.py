@@ -1,4 +1,4 @@
-"""An LSTM that tells the topic of a text."""
+"""An LSTM that classifies texts by topic."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class TextLSTM(nn.Module):  # type: ignore[misc]
         self.classifier = nn.Linear(hidden_size, classes)
 
     def forward(self, numbers: Any) -> Any:
-        """Return logits [batch, classes] of tokens' numbers [batch, length]."""
+        """Return logits [batch, classes] of token numbers [batch, length]."""
         outputs, _ = self.lstm(self.embedding(numbers))
         return self.classifier(self.dropout(outputs.amax(dim=1)))
 

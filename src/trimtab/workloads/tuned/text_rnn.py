@@ -1,4 +1,4 @@
-"""A recurrent network (Elman 1990) that tells the topic of a news item."""
+"""A recurrent network (Elman 1990) that classifies news items by topic."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ from trimtab.workloads.data.translation import PADDING
 class TextRNN(nn.Module):  # type: ignore[misc]
     """Embeddings, a recurrent layer over them in strides, its mean over the text, a linear layer.
 
-    A step of the layer reads the mean of `stride` words and moves on by as many, so that a longer
-    stride needs fewer steps.
+    A step reads the mean of `stride` words and advances by `stride`, so longer strides need fewer
+    steps.
     """
 
     def __init__(

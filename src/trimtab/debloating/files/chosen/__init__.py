@@ -1,1 +1,1 @@
-"""Which files of an environment stay by its user's choice, and not because a run used them."""
+"""Files of an environment that stay because the user chose them, not because a run used them."""

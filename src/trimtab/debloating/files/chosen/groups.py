@@ -1,7 +1,7 @@
-"""Groups of files that another use than the profiled one would need, each kept by its name.
+"""Groups of files that another use than the profiled one would need; each can be kept by name.
 
-A path is of a group by its place and name. Of `options` are all files of a package of which a run
-executed a program: what that program may need with other options.
+Place and name of a path decide its group. The group `options` has all files of a package of which a
+run executed a program: the program may need them with other options.
 """
 
 import re
@@ -37,7 +37,7 @@ _MANAGERS = (
 _USERS = (
     r"login|su|sudo|id|whoami|groups|getent|passwd|newgrp|chage|useradd|groupadd|usermod|nologin"
 )
-# The first that matches counts.
+# The first match counts.
 _PATTERNS = (
     (
         Group.LICENCES,
@@ -69,7 +69,7 @@ _COMPILED = tuple((group, re.compile(pattern)) for group, pattern in _PATTERNS)
 
 
 def group_of(path: str) -> Group | None:
-    """Return the group of a path of a tree by its place and name, None where it is of none."""
+    """Return the group of a path of a tree by its place and name, or None."""
     for group, pattern in _COMPILED:
         if pattern.search(path):
             return group
@@ -88,7 +88,7 @@ def executed_in(tree: FileTree, usages: Iterable[Usage]) -> frozenset[str]:
 
 
 def groups_of(files: Collection[CountedFile], executed: Collection[str]) -> dict[str, Group]:
-    """Return the groups of those of all `files` of a tree that are of one, by path."""
+    """Return the group of each of `files` of a tree that is in a group, by path."""
     programs = {file.package for file in files if file.path in executed} - {""}
     named = {file.path: group_of(file.path) for file in files}
     found = {path: group for path, group in named.items() if group is not None}
@@ -101,9 +101,10 @@ def groups_of(files: Collection[CountedFile], executed: Collection[str]) -> dict
 def paths_of_groups(
     tree: FileTree, groups: Collection[Group], executed: Collection[str]
 ) -> Iterator[str]:
-    """Yield the paths of `groups`, as programs see them, links among them.
+    """Yield the paths of `groups`, as programs see them, including links.
 
-    Of `options` it is all of the packages, also what is of another group by its place.
+    For `options` these are all paths of the packages, even those that their place puts in another
+    group.
     """
     packages = packages_of(tree) if Group.OPTIONS in groups else {}
     programs = {packages[path] for path in executed if path in packages}

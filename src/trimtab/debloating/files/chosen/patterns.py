@@ -1,4 +1,4 @@
-"""Paths that are named by patterns, as shells and `.gitignore` have them."""
+"""Paths given by patterns, with the syntax of shells and `.gitignore`."""
 
 import re
 
@@ -10,10 +10,10 @@ _TOKEN = re.compile(r"\*\*/|/\*\*\Z|\*+|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Return what matches the whole paths that `pattern` means.
+    """Return a regular expression for the whole paths that `pattern` means.
 
     `*`, `?` and `[...]` stand for characters other than `/`; `**` as a whole component for any
-    number of components. Raises re.error for a range that is none.
+    number of components. Raises re.error for an invalid range.
     """
     return re.compile("".join(map(_translated, _TOKEN.findall(pattern))), re.DOTALL)
 
@@ -29,7 +29,7 @@ def _translated(token: str) -> str:
         return "[^/]"
     if token[0] == "[" and len(token) > 1:
         negated = token[1] == "!"
-        # What `re` may give a meaning in a set, now or later.
+        # Characters that `re` interprets in a set, now or in later versions.
         members = re.sub(r"[\\\[&~|]|(?<=-)-", r"\\\g<0>", token[1 + negated : -1])
         return f"(?!/)[{'^' if negated else ''}{members.replace('^', chr(92) + '^')}]"
     return re.escape(token)
@@ -38,9 +38,8 @@ def _translated(token: str) -> str:
 def paths_matching(tree: FileTree, pattern: str, key: str = "keep_paths") -> set[str]:
     """Return the paths of `tree`, as programs see them, that `pattern` matches.
 
-    One that is not absolute begins at the top. Of a folder that it matches all that is below
-    belongs to it. Raises UserError, which names the `key`, for a pattern that is none, or that
-    nothing matches.
+    A relative pattern begins at the top. A matched folder includes all that is below it. Raises
+    UserError, which names the `key`, for an invalid pattern or one without a match.
     """
     try:
         matches = compiled(pattern.rstrip("/")).fullmatch

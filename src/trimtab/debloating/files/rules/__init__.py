@@ -1,1 +1,1 @@
-"""Rules of the closure: what stays with a path that stays."""
+"""Rules of the closure: each adds the paths that a path that stays needs."""

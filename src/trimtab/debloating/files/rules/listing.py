@@ -1,4 +1,4 @@
-"""What a program saw that listed a folder."""
+"""Keep the files that a program saw when it listed a folder."""
 
 import re
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ _FOR_BUILDING = re.compile(r"\.(?:so|pyi|pxd|pyx|c|cc|cpp|h|hpp|cuh|pth|egg-link
 
 
 def is_of_import(tree: FileTree, folder: str) -> bool:
-    """Whether Python's import system lists a folder: it is of an installation and holds modules.
+    """Whether Python's import system lists a folder: it has modules of an installation.
 
-    It lists folders of one's own as well, but these another program may have listed.
+    It also lists a user's own folders, but another program may have listed these.
     """
     return _PYTHON.search(tree.seen(folder)) is not None and any(
         _MODULE.search(name) or _OF_MODULES.search(name) for name in tree.names.get(folder, ())
@@ -25,11 +25,11 @@ def is_of_import(tree: FileTree, folder: str) -> bool:
 
 
 def listed(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep what was in a folder that was listed, though not what is in folders there.
+    """Keep the content of a listed folder, but not the content of its subfolders.
 
-    Files that come back are listed wherever they are.
-    Where Python's import system lists folders, modules that nobody imported do not stay: no import
-    asks for them. Nor do folders there, as an empty one would pass for a package; files of data do.
+    Files with a stand-in are listed in any case. In folders of Python's import system, modules that
+    nobody imported are not kept, as no import asks for them. Nor are subfolders, as an empty one
+    would pass for a package; data files are.
     """
     if "list" not in found.uses:
         return

@@ -14,7 +14,7 @@ from trimtab.errors import UserError
 _SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LONGEST_LINE = 4096
 _MAY_RUN = 0o111
-_MOST_LOOK_UPS = 500_000  # for a program's libraries; those of PyTorch with CUDA take thousands
+_MOST_LOOK_UPS = 500_000  # for a program's libraries; PyTorch's with CUDA take thousands
 _LIB = ("lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu")
 
 
@@ -31,10 +31,9 @@ def interpreter_of_script(root: ClosureInput, found: KeptPath) -> Iterator[Depen
 
 
 def loaded_by_program(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep the dynamic linker of a program and the libraries that it finds for it, see ld.so(8).
+    """Keep a program's dynamic linker and the libraries that the linker finds, see ld.so(8).
 
-    Any program that stays can start. A library that stays because it was looked at, not loaded,
-    has no claim to others.
+    Any program that stays can start. A library that stays for look-ups only needs no others.
     """
     if not found.is_file or not (found.runs or found.node.mode & _MAY_RUN):
         return
@@ -50,12 +49,12 @@ def loaded_by_program(root: ClosureInput, found: KeptPath) -> Iterator[Dependenc
 def _words(line: str) -> list[str]:
     try:
         return shlex.split(line.replace("\0", " "))
-    except ValueError:  # a quote that does not end
+    except ValueError:  # an unclosed quote
         return line.split()
 
 
 def _found_by_env(root: ClosureInput, words: list[str]) -> Iterator[Dependency]:
-    # -S has the system's single argument split, which is done already; -u takes a word.
+    # -S splits a single argument, which is done already; -u takes a word.
     rest = iter(words)
     for word in rest:
         if word in ("-u", "-C", "--unset", "--chdir"):
@@ -74,11 +73,11 @@ def _found_by_env(root: ClosureInput, words: list[str]) -> Iterator[Dependency]:
 
 
 def _libraries(root: ClosureInput, program: str, loading: Loading) -> Iterator[str]:
-    """Yield where the libraries that a program needs are found.
+    """Yield the paths at which the linker finds the libraries that a program needs.
 
-    Those that these need in turn are asked for when their turn comes, but where the DT_RPATH of
-    the program serves them too: it does unless they have a DT_RUNPATH. As the linker does, each is
-    looked at once, for whoever asks first, those nearest to the program before others.
+    The needs of these libraries follow in their own turn, except where the program's DT_RPATH
+    applies to them: it does unless they have a DT_RUNPATH. As in the linker, each is looked up
+    once, by the first that needs it, breadth-first from the program.
     """
     inherited: tuple[str, ...] = ()
     waiting = deque([(root.tree.seen(program), loading, inherited)])
@@ -113,7 +112,7 @@ def _libraries(root: ClosureInput, program: str, loading: Loading) -> Iterator[s
 
 
 def _find(root: ClosureInput, name: str, folders: list[str], needing: Loading) -> list[str]:
-    """Return the first library of that name for the same machine, and its variants for others."""
+    """Return the first library of that name for the same machine, with its hwcaps variants."""
     if "/" in name:
         return [name] if posixpath.isabs(name) else []
     for folder in folders:
@@ -135,7 +134,7 @@ def _of_variable(root: ClosureInput) -> list[str]:
 
 
 def _expanded(folders: Iterable[str], origins: Iterable[str]) -> list[str]:
-    """Return run paths with all that their `$ORIGIN` and `$LIB` may stand for; no relative ones."""
+    """Return the absolute run paths for each meaning of `$ORIGIN` and `$LIB`."""
     found = []
     for folder in folders:
         for origin, library in product(sorted(origins), _LIB):

@@ -1,4 +1,4 @@
-"""What Python looks for beside a module: its package, its byte code, and metadata."""
+"""Files that Python looks for beside a module: its package, its byte code, its metadata."""
 
 import posixpath
 import re
@@ -12,20 +12,20 @@ from trimtab.images.node import FileType
 
 _INIT = re.compile(r"__init__\.(?:pyc?|cpython-\w+(?:-[\w-]+)?\.so|abi3\.so)\Z")
 _BYTE_CODE = re.compile(r"(?P<module>.+)\.(?:cpython|pypy)-?\d+t?(?:\.opt-\w+)?\.pyc\Z")
-# What importlib.metadata and pip read; licences are not among it.
+# Files that importlib.metadata and pip read; licences are not among them.
 _METADATA = (
     *("METADATA", "PKG-INFO", "RECORD", "WHEEL", "INSTALLER", "REQUESTED", "direct_url.json"),
     *("entry_points.txt", "top_level.txt", "namespace_packages.txt", "requires.txt"),
     "installed-files.txt",
 )
-# Of these those that name no package, version or file to a scanner.
+# Those of them that tell a scanner no package, version or file.
 _NOT_FOR_SCANNERS = ("entry_points.txt", "top_level.txt", "namespace_packages.txt")
 
 
 _CODECS = re.compile(r"/lib(?:32|64)?/python3[\d.]*t?/encodings\Z")
-# By these an interpreter finds the installation that it is of; it looks for them and opens neither.
+# An interpreter finds its own installation by these; it looks them up and opens neither.
 _LANDMARKS = ("os.py", "lib-dynload")
-# What a start of Python imports by its options (-W, -X dev, -m), and for a message of an error.
+# Modules that Python imports at its start by options (-W, -X dev, -m), or for an error message.
 _BY_OPTION = (
     *("warnings", "traceback", "linecache", "tokenize", "token", "textwrap", "contextlib", "re"),
     *("sre_compile", "sre_constants", "sre_parse", "enum", "functools", "operator", "keyword"),
@@ -35,12 +35,12 @@ _BY_OPTION = (
 
 
 def start_of_python(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep, with an installation of Python, what its start may need before anything comes back.
+    """Keep files of a Python installation that its start may need before files can be restored.
 
-    That is what it finds itself by, and what another locale or option asks for: codecs, and modules
-    by which warnings are filtered and errors told. In a whole root whose files come back they do so
-    from the first instruction on. Every start uses codecs; of other modules the interpreter has had
-    its own copies since Python 3.11.
+    These are the landmarks of the installation, codecs for other locales, and modules for warnings
+    and error messages. In a whole root with a fallback, files are restored from the first
+    instruction on. Every start uses codecs; of other modules the interpreter has had its own copies
+    since Python 3.11.
     """
     seen = root.tree.seen(found.path)
     if not _CODECS.search(seen) or (root.comes_back and root.tree.is_whole):
@@ -57,14 +57,14 @@ def start_of_python(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]
 
 
 def package_of(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep what makes a folder a package: without it, Python would take it for another kind."""
+    """Keep a package's `__init__`: without it, the folder would be a namespace package."""
     for name in root.tree.names.get(found.path, ()):
         if _INIT.match(name):
             yield Dependency(root.tree.seen(joined(found.path, name)), KeepReason.PACKAGE)
 
 
 def source_of(path: str) -> str | None:
-    """Return the path of the source that byte code at `path` is of, None of what is none."""
+    """Return the path of the source of the byte code at `path`; None if it is no byte code."""
     folder, name = posixpath.split(path)
     match = _BYTE_CODE.match(name)
     if match is None or posixpath.basename(folder) != "__pycache__":
@@ -73,17 +73,17 @@ def source_of(path: str) -> str | None:
 
 
 def is_compiled(tree: FileTree, source: str) -> bool:
-    """Return whether the tree has byte code of a source, of any version."""
+    """Return whether the tree has byte code of a source, for any version."""
     folder, name = posixpath.split(source)
     names = tree.names.get(joined(folder, "__pycache__"), [])
     return any(each.endswith(".pyc") for each in _starting_with(name.removesuffix("py"), names))
 
 
 def byte_code(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep the byte code of a module that stays; and its source, without which none is believed.
+    """Keep the byte code of a source that stays, and its source, without which Python ignores it.
 
-    Who imports a module opens its byte code. So where files come back, a source that was used has
-    its byte code only if that was opened itself, and byte code that was only looked at needs none.
+    An import opens the byte code. So where files are restored, a used source keeps its byte code
+    only if the byte code was opened too, and byte code that was only looked up needs no source.
     """
     is_source = found.name.endswith(".py")
     if root.comes_back and found.uses and (is_source or only_looks(found.uses)):
@@ -101,7 +101,7 @@ def byte_code(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
 
 
 def _starting_with(start: str, names: list[str]) -> Iterator[str]:
-    """Yield those of the sorted names that begin so, without a look at the others."""
+    """Yield the sorted names that begin with `start`, by bisection."""
     for place in range(bisect_left(names, start), len(names)):
         if not names[place].startswith(start):
             return
@@ -109,9 +109,9 @@ def _starting_with(start: str, names: list[str]) -> Iterator[str]:
 
 
 def distribution_of(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep, with a file of a distribution, the metadata by which programs learn that it is there.
+    """Keep the metadata of a distribution of which a file stays.
 
-    Of metadata that alone were read nothing else follows: a search for entry points reads all.
+    Metadata that were read keep nothing else: a search for entry points reads all metadata.
     """
     metadata = root.distributions.metadata_of.get(found.path)
     if metadata is None or found.path == metadata or found.path.startswith(f"{metadata}/"):
@@ -123,7 +123,7 @@ def distribution_of(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]
 
 
 def conda_record_of(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep, with a file of a conda package, what conda has about that, for scanners."""
+    """Keep conda's record of a package of which a file stays, for scanners."""
     if not root.keeps_databases or not found.is_file:
         return
     if (record := root.conda_records.get(found.path)) is not None:

@@ -1,4 +1,4 @@
-"""What depends on where, when and on which terminal a program runs: small, and seldom opened."""
+"""Files that depend on place, time and terminal of a run: small, and seldom opened."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from trimtab.images.node import FileType
 _LOCALE = re.compile(
     r"(/usr/(?:local/)?lib/locale/[^/]+)/LC_(?:CTYPE|COLLATE|MESSAGES|MONETARY|NUMERIC|TIME)\Z"
 )
-# Without it nothing but ASCII is text: what programs fall back to, Python among them.
+# Programs, Python among them, fall back to it; without it only ASCII is text.
 _FALLBACK_LOCALE = "/usr/lib/locale/C.utf8"
 _TERMINFO = ("/etc/terminfo", "/lib/terminfo", "/usr/lib/terminfo", "/usr/share/terminfo")
 _TERMINAL_LIBRARY = re.compile(r"lib(?:tinfo|ncurses|terminfo)")
@@ -33,7 +33,7 @@ _ZONES = "/usr/share/zoneinfo"
 
 
 def locale_of(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep a locale whole of which a category is used, and with glibc the one of Unicode."""
+    """Keep all categories of a locale if one is used, and with glibc the Unicode fallback."""
     if match := _LOCALE.match(found.path):
         yield from _whole(root, match[1], KeepReason.LOCALE)
     elif found.name == "libc.so.6" and root.tree.is_whole:
@@ -41,7 +41,7 @@ def locale_of(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
 
 
 def terminals_for(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep, with a library that asks for them, the descriptions of the terminals people have."""
+    """Keep, with a library that reads them, the descriptions of common terminals."""
     if not root.tree.is_whole or not _TERMINAL_LIBRARY.match(found.name) or not found.runs:
         return
     for folder in _TERMINFO:
@@ -50,7 +50,7 @@ def terminals_for(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
 
 
 def certificates_for(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep, with a library that checks certificates, those of the system; and Python's bundles."""
+    """Keep the system's certificates with a TLS library, and the bundles of Python packages."""
     if _BUNDLE.search(root.tree.seen(found.path)):
         yield Dependency(root.tree.seen(joined(found.path, "cacert.pem")), KeepReason.CERTIFICATES)
     if not root.tree.is_whole or not _TLS_LIBRARY.match(found.name) or not found.runs:
@@ -63,7 +63,7 @@ def certificates_for(root: ClosureInput, found: KeptPath) -> Iterator[Dependency
 
 
 def time_zone(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep the zone of the system, and UTC."""
+    """Keep the system's time zone, and UTC."""
     if root.tree.is_whole and found.path == "/":
         for path in ("/etc/localtime", "/etc/timezone", f"{_ZONES}/UTC", f"{_ZONES}/Etc/UTC"):
             yield Dependency(path, KeepReason.TIME_ZONE)

@@ -1,4 +1,4 @@
-"""What a root file system has to have though no run need open it."""
+"""Files that a root file system needs even if no run opens them."""
 
 import posixpath
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ _DATABASES = (
     *("/etc/apk/repositories", "/etc/apk/world"),
     *("/var/lib/rpm", "/usr/lib/sysimage/rpm", "/var/lib/dpkg/status.d"),
 )
-# What glibc loads when a thread is cancelled, or asks for its call stack.
+# glibc loads it when a thread is cancelled or asks for its call stack.
 _LOADED_LATE = ("libgcc_s.so.1",)
 
 
 def users(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep who there is, how the C library looks them up, and their home folders, as folders."""
+    """Keep user names, how the C library looks them up, and home folders without content."""
     if not _is_top(root, found):
         return
     for name in ("passwd", "group", "nsswitch.conf"):
@@ -38,13 +38,13 @@ def users(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
 
 
 def loaded_by_c_library(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep, with glibc, what it loads by itself: the services of nsswitch.conf among it."""
+    """Keep, with glibc, the libraries that it loads itself, such as services of nsswitch.conf."""
     if found.name != "libc.so.6" or not root.tree.is_whole:
         return
     names = set(_LOADED_LATE)
     for line in root.tree.lines_at("/etc/nsswitch.conf"):
         for service in line.partition("#")[0].partition(":")[2].split():
-            if service.isalnum():  # no action such as [NOTFOUND=return]
+            if service.isalnum():  # not an action such as [NOTFOUND=return]
                 names.add(f"libnss_{service}.so.2")
     for folder in root.linker_folders:
         for name in sorted(names):
@@ -52,7 +52,7 @@ def loaded_by_c_library(root: ClosureInput, found: KeptPath) -> Iterator[Depende
 
 
 def linker_configuration(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep, with a dynamic linker, its cache, and the configuration that this is made of."""
+    """Keep, with a dynamic linker, its cache and the configuration of the cache."""
     if not found.runs or not found.name.startswith("ld-") or not root.tree.is_whole:
         return
     yield Dependency("/etc/ld.so.cache", KeepReason.LINKER)
@@ -65,7 +65,7 @@ def linker_configuration(root: ClosureInput, found: KeptPath) -> Iterator[Depend
 
 
 def identity(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep what says which system this is: scanners of packages ask first."""
+    """Keep the files that identify the system: scanners of packages read them first."""
     if _is_top(root, found):
         yield Dependency("/etc/os-release", KeepReason.IDENTITY)
         yield Dependency("/usr/lib/os-release", KeepReason.IDENTITY)
@@ -73,7 +73,7 @@ def identity(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
 
 
 def mount_points(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep where others are mounted, and the links at the top, by which `/bin` and `/lib` go on."""
+    """Keep mount points, and the links at the top such as `/bin` and `/lib`."""
     if not _is_top(root, found):
         return
     for path in _MOUNT_POINTS:
@@ -84,7 +84,7 @@ def mount_points(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
 
 
 def package_databases(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep, where they are to stay, the databases by which scanners learn what is installed."""
+    """Keep the databases from which scanners learn the installed packages, if they are to stay."""
     if root.keeps_databases and _is_top(root, found):
         for path in _DATABASES:
             yield Dependency(path, KeepReason.DATABASE)

@@ -1,1 +1,1 @@
-"""What the programs and libraries of an image offer to an intruder: gadgets, and the network."""
+"""The attack surface of an image's programs and libraries: gadgets, and the network."""

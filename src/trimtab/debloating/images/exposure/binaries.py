@@ -1,4 +1,4 @@
-"""The programs and libraries of an image, taken from its layers one at a time."""
+"""The programs and libraries of an image, read from its layers one at a time."""
 
 import tempfile
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ _HEADER_BYTES = 64
 class Binaries:
     """Programs and libraries for x86-64, each file once by its first name.
 
-    `gadgets` are by path, None where they were not counted. `others` are ELF files that are for
-    another processor, relocatable or damaged: nothing is said of them.
+    `gadgets` are by path, None if they were not counted. `others` are ELF files for another
+    processor, relocatable or damaged ones: they are not examined.
     """
 
     listening: list[str] = field(default_factory=list)
@@ -39,8 +39,7 @@ class Binaries:
 def binaries_of(image: Image, view: View, count_gadgets: bool) -> Binaries:
     """Examine every ELF file of `view`; gadgets take about 30 s for a GB of code.
 
-    Raises as `contents_of` does, and OSError where there is no room for a temporary file as large
-    as the largest of them.
+    Raises as `contents_of` does, and OSError if a temporary copy of the largest file does not fit.
     """
     found = Binaries(gadgets={} if count_gadgets else None)
     with ExitStack() as stack:
@@ -67,7 +66,7 @@ def binaries_of(image: Image, view: View, count_gadgets: bool) -> Binaries:
 
 
 def _elf_files(image: Image, view: View) -> Iterator[tuple[str, Path]]:
-    """Yield the path of each in the image, and a file with its contents until the next one."""
+    """Yield each path in the image, and a file with its contents, valid until the next one."""
     names: dict[Inode, str] = {}
     for path, node in view.walk():
         if node.kind is FileType.FILE and node.size_bytes >= _HEADER_BYTES:

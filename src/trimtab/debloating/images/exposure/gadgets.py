@@ -14,17 +14,18 @@ from trimtab.native import native_path
 
 COUNTER = "trimtab-gadget-counter"
 KINDS = ("return", "jump", "call", "system call")
-PRACTICAL, PRACTICAL_WITH_ASLR, TURING_COMPLETE = 11, 35, 17  # classes that there are
+PRACTICAL, PRACTICAL_WITH_ASLR, TURING_COMPLETE = 11, 35, 17  # numbers of classes
 _SIZE = struct.Struct("<Q")
 
 
 @dataclass(frozen=True)
 class Gadgets:
-    """The gadgets of a file, or of several.
+    """The gadgets of one or several files.
 
-    `all` counts every place where one begins. `usable` counts, by KINDS, those that an intruder can
-    use, alike ones of a file once, and `twice_scores` adds up their scores, which are low for good
-    ones. The other three are sets of classes of which there is one, as bits.
+    `all` counts every offset where a gadget begins. `usable` counts, by KINDS, gadgets that an
+    intruder can use, equal ones of a file once. `twice_scores` are the sums of their doubled
+    scores; lower is better for the intruder. The other three are bit sets of the classes that
+    occur.
     """
 
     all: int = 0
@@ -36,7 +37,7 @@ class Gadgets:
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """Return what a line of the counter says. Raises ValueError for another line."""
+        """Parse a line of the counter. Raises ValueError for any other line."""
         count, *numbers = map(int, line.split())
         parts, classes = numbers[:-3], numbers[-3:]
         if len(parts) != 2 * len(KINDS):
@@ -44,7 +45,7 @@ class Gadgets:
         return cls(count, tuple(parts[::2]), tuple(parts[1::2]), *classes)
 
     def __add__(self, other: Self) -> "Gadgets":
-        """Return both, with the classes that either has."""
+        """Return the sums, and the union of the classes."""
         return Gadgets(
             self.all + other.all,
             tuple(map(sum, zip(self.usable, other.usable, strict=True))),
@@ -56,19 +57,21 @@ class Gadgets:
 
     @property
     def mean_score(self) -> float | None:
-        """The mean over the usable ones but system calls, which have none; None without any."""
+        """The mean score of usable gadgets, without system calls, which have none; None without
+        any.
+        """
         scored = sum(self.usable[:-1])
         return sum(self.twice_scores) / 2 / scored if scored else None
 
     @property
     def is_sufficient(self) -> bool:
-        """Whether there is one of each practical class."""
+        """Whether every practical class occurs."""
         return self.practical.bit_count() == PRACTICAL
 
 
 @dataclass
 class GadgetCounter:
-    """A running counter: files go in one after another."""
+    """A running counter; files are counted one after another."""
 
     process: "subprocess.Popen[bytes]" = field(repr=False)
 
@@ -91,7 +94,7 @@ class GadgetCounter:
 
 
 def _executable(elf: Elf) -> list[tuple[int, int]]:
-    """Return where executable bytes lie in the file, each once however often it is mapped."""
+    """Return the file ranges that are executable, each once even if mapped several times."""
     ranges: list[tuple[int, int]] = []
     mapped = (load for load in elf.loads if load.flags & PF_X and load.file_bytes)
     for start, end in sorted((load.offset, min(load.end, elf.size_bytes)) for load in mapped):
@@ -112,7 +115,7 @@ def gadget_counter() -> Iterator[GadgetCounter]:
     try:
         yield GadgetCounter(process)
     finally:
-        process.kill()  # it has nothing to finish
+        process.kill()  # it holds no state to write
         with suppress(BrokenPipeError):
             process.stdin.close()
         process.stdout.close()

@@ -1,4 +1,4 @@
-"""What programs and libraries have to do with a network, by the symbols that they import."""
+"""Network use of programs and libraries, from the symbols that they import."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from trimtab.binaries.elf.tables import SYMBOL, symbol_name, table_rows
 
 _LISTENS = frozenset({"listen", "accept", "accept4"})
 _CONNECTS = frozenset({"socket", "connect"})
-# Of OpenSSL and its forks, GnuTLS, Mbed TLS, NSS and wolfSSL: what every session begins with.
+# The first function of every session in OpenSSL and its forks, GnuTLS, Mbed TLS, NSS, wolfSSL.
 _ENCRYPTS = frozenset(
     {"SSL_new", "gnutls_init", "mbedtls_ssl_setup", "SSL_ImportFD", "wolfSSL_new"}
 )
@@ -17,7 +17,7 @@ _ENCRYPTS = frozenset(
 
 @dataclass(frozen=True)
 class NetworkUse:
-    """Whether code waits for others to connect, connects itself, or speaks TLS."""
+    """Whether code accepts connections, opens connections, or speaks TLS."""
 
     listens: bool
     connects: bool
@@ -25,9 +25,9 @@ class NetworkUse:
 
 
 def network_use(elf: Elf) -> NetworkUse:
-    """Return what the dynamic symbols of `elf` say; those that it defines count for TLS alone.
+    """Return the network use by the dynamic symbols of `elf`; defined symbols count for TLS only.
 
-    A static program, or one that makes its system calls itself, says nothing.
+    Nothing is found for static programs and for programs with their own system calls.
     """
     symbols = table_rows(elf, ".dynsym", SYMBOL)
     taken, given = _names(elf, symbols, True), _names(elf, symbols, False)
@@ -39,7 +39,7 @@ def network_use(elf: Elf) -> NetworkUse:
 
 
 def _names(elf: Elf, symbols: "np.ndarray[tuple[int], np.dtype[np.void]]", taken: bool) -> set[str]:
-    """Return which of the names asked for are among the symbols taken from others, or given."""
+    """Return which of the names are among the imported, or else the defined, symbols."""
     wanted = {name.encode() + b"\0": name for name in _LISTENS | _CONNECTS | _ENCRYPTS}
     strings = elf.section(".dynstr")
     if strings is None:

@@ -1,1 +1,1 @@
-"""Known vulnerabilities of the packages of an image, by advisories that lie at hand."""
+"""Known vulnerabilities of the packages of an image, from local advisories."""

@@ -1,4 +1,4 @@
-"""Advisories in the OSV format (ossf.github.io/osv-schema), as files that lie at hand."""
+"""Read advisories in the OSV format (ossf.github.io/osv-schema) from local files."""
 
 import json
 import zipfile
@@ -11,16 +11,16 @@ from trimtab.debloating.images.vulnerabilities.versions import compares
 from trimtab.errors import UserError
 from trimtab.files import read_limited
 
-_MOST_BYTES = 1 << 25  # of an advisory; the longest that osv.dev has are a few MB
+_MOST_BYTES = 1 << 25  # of an advisory; the longest of osv.dev have a few MB
 _MOST_ADVISORIES = 4_000_000
 
 
 @dataclass(frozen=True)
 class Affected:
-    """Versions of a package that an advisory is about.
+    """The affected versions of a package in an advisory.
 
-    Each range is a list of events, as `("introduced", "1.2")`; only those that are told in the
-    ecosystem's versions, not in commits.
+    Each range is a list of events, such as `("introduced", "1.2")`. Only ranges in the ecosystem's
+    versions are used, not ranges of commits.
     """
 
     ecosystem: str
@@ -29,7 +29,7 @@ class Affected:
     ranges: tuple[tuple[tuple[str, str], ...], ...]
 
     def has(self, version: str) -> bool:
-        """Return whether a version is affected, as the schema says how to evaluate it."""
+        """Return whether a version is affected, by the evaluation rules of the schema."""
         if version in self.versions:
             return True
         compare = compares(self.ecosystem)
@@ -40,7 +40,7 @@ class Affected:
 
 @dataclass(frozen=True)
 class Advisory:
-    """An advisory: `vulnerabilities` are the CVE numbers that it is about, or else its own name."""
+    """An advisory: `vulnerabilities` are its CVE numbers, or else its own name."""
 
     name: str
     vulnerabilities: frozenset[str]
@@ -48,9 +48,9 @@ class Advisory:
 
     @classmethod
     def parse(cls, document: Any) -> Self | None:
-        """Return what a document says, None for one that was withdrawn.
+        """Parse a document; returns None for a withdrawn advisory.
 
-        Raises ValueError for what is no advisory.
+        Raises ValueError for any other document.
         """
         if not isinstance(document, dict) or not isinstance(document.get("id"), str):
             raise ValueError("has no `id`")
@@ -66,8 +66,8 @@ class Advisory:
 def read_advisories(path: Path) -> Iterator[Advisory]:
     """Yield the advisories in a JSON file, in a folder and all below it, or in a ZIP archive.
 
-    The archive is as osv.dev exports it. Raises UserError where there is nothing, or where a file
-    is no advisory, with its name.
+    The archive has the layout of osv.dev's exports. Raises UserError if nothing is found, or for a
+    file that is no advisory, with its name.
     """
     found = 0
     for name, text in _documents(path):
@@ -140,14 +140,14 @@ def _events(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _is_within(events: tuple[tuple[str, str], ...], version: str, compare: Any) -> bool:
-    """Return whether a version is in a range: of what came before it, the last event counts."""
+    """Return whether a version is in a range: the last event up to the version decides."""
     try:
         here = compare(version)
         placed = sorted(
             ((kind, None if text == "0" else compare(text)) for kind, text in events),
             key=lambda event: (event[1] is not None, event[1]),
         )
-    except ValueError:  # a version that its ecosystem does not know
+    except ValueError:  # an invalid version in its ecosystem
         return False
     is_in = False
     for kind, there in placed:

@@ -1,4 +1,4 @@
-"""Which known vulnerabilities packages have."""
+"""Match packages with known vulnerabilities."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -11,10 +11,10 @@ from trimtab.records.images.comparison import KnownVulnerability
 def known_vulnerabilities(
     packages: Iterable[Package], advisories: Iterable[Advisory]
 ) -> dict[tuple[str, str, str], list[KnownVulnerability]]:
-    """Return the vulnerabilities of each package that has some, by its identity, each once.
+    """Return the vulnerabilities of each vulnerable package, by its identity, each once.
 
-    Several advisories about the same CVE number are one. An advisory counts that is for the
-    package's release of a distribution, or for all of them.
+    Several advisories with the same CVE number count once. An advisory counts if it is for the
+    package's release of a distribution, or for all releases.
     """
     wanted = defaultdict(list)
     for package in packages:

@@ -1,4 +1,4 @@
-"""The packages of a tree with their versions, named as advisories name them (OSV schema)."""
+"""The packages of a tree with their versions, named as in advisories (OSV schema)."""
 
 import json
 import re
@@ -21,10 +21,10 @@ _ECOSYSTEMS = {"debian": "Debian", "ubuntu": "Ubuntu", "alpine": "Alpine"}
 
 @dataclass(frozen=True)
 class Package:
-    """A package as it is installed: its ecosystem, as `Debian:12`, its name and its version.
+    """An installed package: its ecosystem, such as `Debian:12`, its name and its version.
 
-    `source` and `source_version` are what advisories name, of a distribution the source package.
-    `paths` are its files in the tree, none where nothing lists them.
+    `source` and `source_version` are the names in advisories; for a distribution, the source
+    package. `paths` are its files in the tree, empty if no database lists them.
     """
 
     ecosystem: str
@@ -36,14 +36,14 @@ class Package:
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What it is, wherever it lies."""
+        """The package's identity, independent of its place."""
         return self.ecosystem, self.name, self.version
 
 
 def packages_in(tree: FileTree) -> list[Package]:
-    """Return what dpkg, apk, pip and npm say is installed; what is damaged says nothing.
+    """Return the packages that dpkg, apk, pip and npm list; damaged entries are ignored.
 
-    Packages of a distribution are named by the release that os-release tells.
+    os-release gives the release for packages of a distribution.
     """
     release, owners = _release(tree), packages_of(tree)
     paths_of = _Paths(set)
@@ -58,9 +58,9 @@ def packages_in(tree: FileTree) -> list[Package]:
 
 
 def packages_left(before: Iterable[Package], tree: FileTree) -> list[Package]:
-    """Return the packages of `tree` of which a file is there, by its databases and those `before`.
+    """Return the packages of `tree` that still have a file, by its databases and by `before`.
 
-    A file that no database in `tree` lists is of the package that it was of before.
+    A file that no database in `tree` lists keeps the package that it had before.
     """
     files = {path for path, node in tree.nodes.items() if node.kind is FileType.FILE}
     own = packages_in(tree)
@@ -79,7 +79,7 @@ def packages_left(before: Iterable[Package], tree: FileTree) -> list[Package]:
 
 
 def _release(tree: FileTree) -> str:
-    """Return the ecosystem of the distribution, as `Debian:12`; empty where it is none of ours."""
+    """Return the ecosystem of the distribution, such as `Debian:12`; "" if unknown."""
     lines = next((lines for path in _OS_RELEASE if (lines := tree.lines_at(path))), [])
     told = {key: value.strip("\"'") for key, _, value in (line.partition("=") for line in lines)}
     ecosystem, version = _ECOSYSTEMS.get(told.get("ID", "")), told.get("VERSION_ID", "")
@@ -103,7 +103,7 @@ def _of_dpkg(tree: FileTree, paths_of: _Paths, release: str) -> Iterator[Package
 
 
 def _of_apk(tree: FileTree, paths_of: _Paths, release: str) -> Iterator[Package]:
-    """Read apk's database, whose fields have a letter each."""
+    """Read apk's database, whose fields have one-letter names."""
     for stanza in "\n\n".join(tree.own_text(path) for path in APK).split("\n\n"):
         fields = fields_of(stanza)
         if "P" in fields and "V" in fields:
@@ -118,14 +118,14 @@ def _of_pip(tree: FileTree, owners: Mapping[str, str]) -> Iterator[Package]:
     for path, metadata in distributions.metadata_of.items():
         if tree.nodes[path].kind is FileType.FILE:
             paths_of[metadata].add(path)
-    # Packages of the system have advisories of their own.
+    # Packages of the system have their own advisories.
     for metadata in sorted(distributions.names.keys() - distributions.of_others(owners)):
         places = (joined(metadata, "METADATA"), joined(metadata, "PKG-INFO"), metadata)
         text = next((text for place in places if (text := tree.own_text(place))), "")
         fields = fields_of(text.partition("\n\n")[0])
         if "Name" in fields and "Version" in fields:
             name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()  # PEP 503
-            # A local version (`+cpu`) is a build of the public one, which advisories name.
+            # A local version (`+cpu`) is a build of the public version; advisories name the latter.
             version = fields["Version"]
             public = version.partition("+")[0]
             yield Package("PyPI", name, version, name, public, frozenset(paths_of[metadata]))

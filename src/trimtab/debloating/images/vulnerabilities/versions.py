@@ -1,7 +1,6 @@
-"""How the versions of an ecosystem compare: by what stands for one, as larger for newer ones.
+"""Compare versions by the rules of their ecosystem: newer versions get larger keys.
 
-Of PyPI and npm well-kept libraries know; what packages of Debian and of Alpine have is not to be
-had apart from their package managers.
+Maintained libraries do this for PyPI and npm; for Debian and Alpine only their package managers do.
 """
 
 import re
@@ -22,25 +21,25 @@ _SUFFIXES = {"alpha": -4, "beta": -3, "pre": -2, "rc": -1,
 
 
 def compares(ecosystem: str) -> Callable[[str], Any] | None:
-    """Return what makes a version comparable, None where the ecosystem's rules are not known here.
+    """Return the key function for versions of an ecosystem; None if its rules are not known here.
 
-    `Debian:12` is of the ecosystem Debian. What it makes raises ValueError for no such version.
+    `Debian:12` is of the ecosystem Debian. The function raises ValueError for an invalid version.
     """
     return _RULES.get(ecosystem.partition(":")[0])
 
 
 def _debian(version: str) -> Any:
-    """After deb-version(7): text and numbers by turns, `~` before all, even the end."""
+    """Compare as deb-version(7): text and numbers in turn, `~` before everything, even the end."""
     found = _DEBIAN.fullmatch(version)
     if found is None:
         raise ValueError(f"{version!r}: no version of a Debian package")
     epoch, upstream, revision = found.groups()
-    # No revision is as the revision 0.
+    # No revision equals revision 0.
     return int(epoch or 0), _by_turns(upstream), _by_turns(revision or "0")
 
 
 def _by_turns(text: str) -> list[tuple[tuple[int, ...], int]]:
-    # The last match is empty: it is the end, which is compared as well.
+    # The last match is empty: the end takes part in the comparison.
     return [((*map(_rank, words), 0), int(number or 0)) for words, number in _PARTS.findall(text)]
 
 
@@ -51,7 +50,7 @@ def _rank(letter: str) -> int:
 
 
 def _alpine(version: str) -> Any:
-    """After apk-package(5) and src/version.c of apk-tools: a number that begins with 0 is small."""
+    """Compare as apk-package(5) and apk-tools' src/version.c: a leading 0 makes a number small."""
     found = _ALPINE.fullmatch(version)
     if found is None:
         raise ValueError(f"{version!r}: no version of an Alpine package")

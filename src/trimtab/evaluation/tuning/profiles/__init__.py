@@ -1,1 +1,1 @@
-"""The events of epochs: what is alike by them."""
+"""The hardware events of epochs, and similarities by them."""

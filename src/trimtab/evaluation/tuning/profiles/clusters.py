@@ -1,4 +1,4 @@
-"""Which workloads fall together by the events of their epochs, as PipeTune's k-means has it.
+"""Clusters of workloads by the events of their epochs, by PipeTune's k-means.
 
 Rocha's thesis, section 6.3.4: k-means with k = 2 over profiles.
 """
@@ -17,8 +17,8 @@ from trimtab.evaluation.schedules.section import figure_of, palette_colour
 from trimtab.evaluation.tuning.section import TuningSection
 
 _CLUSTERS = 2  # as published
-_FEW = 10.0  # events a second: so many more or less say nothing, as in the ground truth
-_SMALLEST_SPREAD = 0.2  # of logarithms, likewise
+_FEW = 10.0  # events a second: smaller differences mean nothing, as in the ground truth
+_SMALLEST_SPREAD = 0.2  # of logarithms, as in the ground truth
 _NAMES = tuple(f"cluster {number + 1}" for number in range(_CLUSTERS))
 
 
@@ -33,7 +33,7 @@ class Clusters(TuningSection):
         return super().applies and not self._epochs.empty
 
     def make_tables(self) -> Iterator[Table]:
-        """Yield a row for each workload: how many of its epochs are in which cluster."""
+        """Yield a row for each workload: the number of its epochs in each cluster."""
         counts = self._epochs.groupby(["workload", "cluster"], sort=False).size()
         yield Table(
             "profile_clusters",
@@ -59,7 +59,7 @@ class Clusters(TuningSection):
         )
 
     def make_figures(self) -> Iterator[Figure]:
-        """Yield the epochs in the plane in which they differ most."""
+        """Yield the epochs in the plane of their largest variance."""
         table = self._epochs
         workloads, rows = in_order(table["workload"]), table.to_dict("records")
         chart = (
@@ -85,7 +85,7 @@ class Clusters(TuningSection):
 
     @cached_property
     def _epochs(self) -> pd.DataFrame:
-        """A row an epoch: workload, cluster, and its place in the plane; none of one workload."""
+        """A row per epoch: workload, cluster, and its place in the plane; none for one workload."""
         found = [
             (cell.workload, rates)
             for cell in self.measurements.tunings
@@ -104,7 +104,7 @@ class Clusters(TuningSection):
 
 def _grouped(rows: Any) -> tuple[list[str], list[float], list[float]]:
     """Return each row's cluster and its two principal components."""
-    # It takes a second to import, which reports without tuning need not wait for.
+    # Its import takes a second, which reports without tuning do not need.
     from sklearn.cluster import KMeans
     from sklearn.decomposition import PCA
 

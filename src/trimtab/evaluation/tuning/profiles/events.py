@@ -1,6 +1,6 @@
-"""The events of epochs: how they repeat, and which workloads are alike by them.
+"""The events of epochs: their repeatability, and the similarity of workloads by them.
 
-Rocha's thesis, sections 6.1 and 6.3.4: the profiles by which PipeTune knows a job again.
+Rocha's thesis, sections 6.1 and 6.3.4: PipeTune recognises jobs by these profiles.
 """
 
 import json
@@ -18,13 +18,13 @@ from trimtab.evaluation.report.tables import SOURCE_COLUMNS, Column, Row, Table
 from trimtab.evaluation.schedules.section import figure_of
 from trimtab.evaluation.tuning.section import TuningSection
 
-FEW = 10.0  # events a second: so many more or less say nothing, as in the ground truth
+FEW = 10.0  # events a second: smaller differences mean nothing, as in the ground truth
 _MOST_EPOCHS = 12
 _UNITS = {"memory_gib": "GiB", "gpus": "GPUs", "frequency_mhz": "MHz"}
 
 
 class Events(TuningSection):
-    """Heat maps of the events that were counted in the epochs of trials."""
+    """Heat maps of the counted events in the epochs of trials."""
 
     order = 650
 
@@ -34,7 +34,7 @@ class Events(TuningSection):
         return super().applies and any(not cell.epochs.empty for cell in self.measurements.tunings)
 
     def make_tables(self) -> Iterator[Table]:
-        """Yield how far apart workloads are by their events, on the same settings."""
+        """Yield the distances of workloads by their events, on equal settings."""
         rows = tuple(self._distances())
         if rows:
             yield Table(
@@ -121,7 +121,7 @@ class Events(TuningSection):
 
 
 def in_short(settings: dict[str, Any]) -> str:
-    """Return settings as a few words, "2 cores, 8 GiB"; of none "as started"."""
+    """Return settings as a few words, "2 cores, 8 GiB"; "as started" without any."""
     said = [
         f"{value:g} {_UNITS.get(name, name.replace('_', ' ')).removesuffix('s' * (value == 1))}"
         for name, value in settings.items()
@@ -174,7 +174,7 @@ def _medians_panel(medians: list[dict[str, Any]]) -> Any:
 
 
 def against_row(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the values with `difference`, the logarithm to base 2 against their event's mean."""
+    """Return the values with `difference`, the base 2 logarithm relative to their event's mean."""
     logarithms: dict[str, list[float]] = {}
     for one in values:
         logarithms.setdefault(one["event"], []).append(_log(one["rate"]))

@@ -1,6 +1,6 @@
-"""Whether inference is what the forward phase of training is, by their events.
+"""Whether inference equals the forward phase of training, by their events.
 
-Rocha's thesis, section 2.4: by events of the processor it is, by those of the memory it is not.
+Rocha's thesis, section 2.4: it does by processor events, not by memory events.
 """
 
 import math
@@ -29,7 +29,7 @@ class Parts(TuningSection):
 
     @property
     def applies(self) -> bool:
-        """Whether the forward phase and inference were counted, each by itself."""
+        """Whether the forward phase and inference were counted separately."""
         return super().applies and bool(self._rows)
 
     def make_tables(self) -> Iterator[Table]:
@@ -110,7 +110,7 @@ class Parts(TuningSection):
 
 
 def kind_of(event: str) -> str:
-    """Return of what an event is: memory, storage or processor."""
+    """Return the kind of an event: memory, storage or processor."""
     if event in _OF_STORAGE:
         return "storage"
     return "memory" if any(word in event for word in _OF_MEMORY) else "processor"

@@ -1,1 +1,1 @@
-"""Which ready task runs next, and on which worker: a module is a policy."""
+"""Policies choose the next ready task and its worker; each module is a policy."""

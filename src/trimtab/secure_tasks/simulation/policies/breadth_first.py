@@ -12,14 +12,14 @@ from trimtab.secure_tasks.simulation.queues import Queues, build_queues, put, ta
 
 
 class GlobalQueue(NamedTuple):
-    """The global queue, and for each worker the task it goes on with, or NOBODY."""
+    """The global queue, and each worker's immediate successor, or NOBODY."""
 
     queues: Queues
     successor: NDArray[np.int64]
 
 
 def build(m: GraphModel) -> GlobalQueue:
-    """Return what this policy keeps of ready tasks, before the first."""
+    """Return the policy's state before the first ready task."""
     return GlobalQueue(build_queues(m, 1), np.full(len(m.device), NOBODY))
 
 
@@ -38,10 +38,10 @@ def _take(m: GraphModel, s: GraphState, ready: GlobalQueue, worker: int) -> int:
 def run(m: GraphModel, s: GraphState, ready: GlobalQueue) -> None:
     """Simulate to the end: Rocha's thesis, section 8.3.5.
 
-    A task that becomes ready joins the end of the only queue. A worker whose task ends goes on with
-    the first task that this released and that its device may run ("immediate successor"), if the
-    enclave has room for it; else, like any idle worker, with the head of the queue. What a worker
-    may not run now is passed over.
+    A task that becomes ready joins the end of the only queue. When a worker's task ends, the
+    "immediate successor" is the first task that this released and the worker's device may run. The
+    worker continues with it, if the enclave has room. Otherwise, like any idle worker, it takes the
+    head of the queue, skipping tasks that it may not run now.
     """
     for task in range(len(s.waiting)):
         if s.waiting[task] == 0:

@@ -1,16 +1,15 @@
-"""A policy of our own that knows page cache, thread limit and device.
+"""Our own policy, which considers page cache, thread limit and device.
 
-Like the others it gives an idle worker a task that it may run. Which one: of each class (tasks of
-equal target and protection) the task with the longest path to the graph's end, as list scheduling
-by critical path does; among the classes the one that, put off, would push out most what is left.
-Two lower bounds say how far: that task's path, and the class's remaining seconds over the places
-that can run it. Places are workers of its devices by speed, for secure tasks at most as many as
-threads may enter. So tasks that need a scarce place, the enclave or a device, begin early, and the
-others fill in.
+It gives an idle worker a task that it may run. Within a class (tasks of equal target and
+protection), it takes the task with the longest path to the graph's end: list scheduling by critical
+path. Among classes, it takes the one whose delay would extend the makespan most. Two lower bounds
+estimate that: the task's path, and the class's remaining seconds divided by its places. Places are
+workers of its devices by speed; for secure tasks, at most as many as threads may enter. So tasks
+that need a scarce place, the enclave or a device, begin early, and others fill the gaps.
 
-A secure task whose working set no longer fits the page cache waits outside, if the paging would
-take it longer than until the next task leaves the enclave; the worker takes a task of another class
-meanwhile. Entering early would cost every one of those pages and free the worker no sooner.
+A secure task that no longer fits the page cache waits outside, if paging would take longer than the
+wait for the next task to leave. Its worker takes a task of another class meanwhile. Entering early
+would cost the page loads and free the worker no sooner.
 """
 
 from typing import NamedTuple
@@ -32,18 +31,18 @@ from trimtab.secure_tasks.simulation.model import NOBODY, GraphModel, GraphState
 
 
 class ReadyHeaps(NamedTuple):
-    """For each class a binary heap of ready tasks, one after the other in `heap`."""
+    """A binary heap of ready tasks for each class, concatenated in `heap`."""
 
     heap: NDArray[np.int64]  # (n,)
-    begin: NDArray[np.int64]  # (classes,) where its heap is
+    begin: NDArray[np.int64]  # (classes,) start of its heap
     size: NDArray[np.int64]  # (classes,)
     path_s: NDArray[np.float64]  # (n,) from a task's start to the graph's end
-    left_s: NDArray[np.float64]  # (classes,) of tasks not started
-    places: NDArray[np.float64]  # (classes,) that can run it, in workers of speed 1
+    left_s: NDArray[np.float64]  # (classes,) seconds of tasks not started
+    places: NDArray[np.float64]  # (classes,) places that can run it, in workers of speed 1
 
 
 def build(m: GraphModel) -> ReadyHeaps:
-    """Return what this policy keeps of ready tasks, before the first."""
+    """Return the policy's state before the first ready task."""
     classes = len(m.class_target)
     sizes = np.bincount(m.task_class, minlength=classes)
     counts = np.bincount(m.successors, minlength=len(m.task_class)).astype(np.int64)
@@ -107,7 +106,7 @@ def _take_head(m: GraphModel, ready: ReadyHeaps, number: int) -> int:
 
 @inlined
 def _better_outside(m: GraphModel, s: GraphState, task: int, worker: int) -> bool:
-    """Return whether paging would cost a secure task more than to wait for the next to leave."""
+    """Return whether paging would take longer than waiting for the next task to leave."""
     if s.clock[0].inside == 0:
         return False
     paging = paging_factor(m, s, task) - 1.0
@@ -139,7 +138,7 @@ def _take(m: GraphModel, s: GraphState, ready: ReadyHeaps, worker: int) -> int:
 
 @compiled
 def run(m: GraphModel, s: GraphState, ready: ReadyHeaps) -> None:
-    """Simulate to the end, as the module's text says."""
+    """Simulate to the end, as the module's docstring says."""
     for task in range(len(s.waiting)):
         if s.waiting[task] == 0:
             _put(m, s, ready, task)

@@ -1,4 +1,4 @@
-"""Work first: a queue a worker, first in, first out; who has none steals the newest of another."""
+"""Work first: one FIFO queue per worker; an idle worker steals another one's newest task."""
 
 from trimtab.clusters.compiled import compiled, inlined
 from trimtab.secure_tasks.simulation.events import finish, next_end, released, start
@@ -13,7 +13,7 @@ from trimtab.secure_tasks.simulation.queues import (
 
 
 def build(m: GraphModel) -> Queues:
-    """Return what this policy keeps of ready tasks, before the first."""
+    """Return the policy's state before the first ready task."""
     return build_queues(m, len(m.device))
 
 
@@ -32,10 +32,10 @@ def _take(m: GraphModel, s: GraphState, ready: Queues, worker: int) -> int:
 def run(m: GraphModel, s: GraphState, ready: Queues) -> None:
     """Simulate to the end: Rocha's thesis, section 8.3.5.
 
-    Tasks that wait for nothing are in the queue of worker 0, which creates them. A task that
-    becomes ready joins the queue of the worker that released it. A worker takes the oldest task of
-    its own queue; if it has none that it may run now, it steals, from the next worker by number
-    that has one, the newest.
+    Tasks without predecessors are in the queue of worker 0, which creates them. A task that becomes
+    ready joins the queue of the worker that released it. A worker takes the oldest task of its
+    queue that it may run now. If there is none, it steals the newest one of the next worker, by
+    number, that has one.
     """
     for task in range(len(s.waiting)):
         if s.waiting[task] == 0:
