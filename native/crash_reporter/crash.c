@@ -1,5 +1,6 @@
-/* A preloaded library that says where a program died: the signal, the library and the address in
- * it. Used for one more run after a slim environment has failed, never for a measured one. */
+/* A preloaded library that reports where a program crashed: the signal, the library and the address
+ * in it. It is used in one more run after a slim environment has failed, never in a measured
+ * one. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <link.h>
@@ -16,7 +17,7 @@ struct place {
   const char *path;
 };
 
-/* By the span of an object's segments, holes included: removed code lies in a hole. */
+/* Compare with the span of an object's segments, holes included: removed code lies in a hole. */
 static int find_object(struct dl_phdr_info *info, size_t size, void *data) {
   (void)size;
   struct place *place = data;
@@ -44,13 +45,13 @@ static void on_crash(int number, siginfo_t *info, void *context) {
                         (unsigned long)place.in_object, (unsigned long)info->si_addr, place.path);
   int file = open(getenv("TRIMTAB_CRASH"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file >= 0 && write(file, line, (size_t)length) == length) close(file);
-  /* The default action follows when the instruction is tried again. */
+  /* The default action follows when the instruction is retried. */
   signal(number, SIG_DFL);
   if (number == SIGTRAP) syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGTRAP);
 }
 
 __attribute__((constructor)) static void start(void) {
-  static char stack[65536]; /* a stack that ran over is a crash too */
+  static char stack[65536]; /* a stack overflow is a crash too */
   if (!getenv("TRIMTAB_CRASH")) return;
   stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
   sigaltstack(&other, NULL);

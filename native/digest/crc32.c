@@ -18,8 +18,8 @@ static uint32_t add_bytes(uint32_t state, const uint8_t *data, size_t bytes) {
   return state;
 }
 
-/* A lane moved on over what lies between it and `next`, whose bytes it is added to: `distance` has the
- * remainders of the powers that its two halves are moved by. */
+/* Move a lane over the bytes between it and `next`, and add it to `next`: `distance` has the
+ * remainders of the powers for its two halves. */
 __attribute__((target("pclmul,sse4.1"))) static __m128i folded(__m128i lane, __m128i distance,
                                                                __m128i next) {
   __m128i low = _mm_clmulepi64_si128(lane, distance, 0x00);
@@ -27,9 +27,9 @@ __attribute__((target("pclmul,sse4.1"))) static __m128i folded(__m128i lane, __m
   return _mm_xor_si128(_mm_xor_si128(low, high), next);
 }
 
-/* The same by multiplication without carries ("Fast CRC Computation for Generic Polynomials Using
- * PCLMULQDQ Instruction", Intel 2009), of a multiple of 16 bytes, 64 at least: thirty times as fast. What is left
- * are 16 bytes that have the same remainder. */
+/* The same by carry-less multiplication ("Fast CRC Computation for Generic Polynomials Using
+ * PCLMULQDQ Instruction", Intel 2009), for a multiple of 16 bytes, at least 64: thirty times as
+ * fast. The remaining 16 bytes have the same remainder. */
 __attribute__((target("pclmul,sse4.1"))) static uint32_t add_in_hardware(uint32_t state,
                                                                          const uint8_t *data,
                                                                          size_t bytes) {
@@ -51,7 +51,7 @@ __attribute__((target("pclmul,sse4.1"))) static uint32_t add_in_hardware(uint32_
   return add_bytes(0, rest, sizeof rest);
 }
 
-/* Asked once, as hypervisors answer this instruction themselves, in microseconds. */
+/* Asked once, as hypervisors emulate this instruction, in microseconds. */
 static int has_instructions(void) {
   static int known = -1;
   unsigned int a, b, c, d;

@@ -31,7 +31,7 @@ static void add_blocks(uint32_t state[8], const uint8_t *data, size_t blocks) {
                  (turn(b, 17) ^ turn(b, 19) ^ b >> 10);
     }
     memcpy(v, state, sizeof v);
-/* The eight variables stay where they are, and their names move on by one each round. */
+/* The eight variables stay in place, and their names move on by one in each round. */
 #define V(letter) v[(letter - 'a' + 64 - i) % 8]
 #pragma GCC unroll 64
     for (int i = 0; i < 64; i++) {
@@ -47,8 +47,8 @@ static void add_blocks(uint32_t state[8], const uint8_t *data, size_t blocks) {
   }
 }
 
-/* The same by the processor's instructions, six times as fast: four rounds a step. They hold the
- * variables as two vectors, a b e f and c d g h, the first named highest. */
+/* The same by the processor's instructions, six times as fast: four rounds a step. They keep the
+ * variables in two vectors, a b e f and c d g h, the first one highest. */
 __attribute__((target("sha,sse4.1"))) static void add_blocks_in_hardware(uint32_t state[8],
                                                                          const uint8_t *data,
                                                                          size_t blocks) {
@@ -82,7 +82,7 @@ __attribute__((target("sha,sse4.1"))) static void add_blocks_in_hardware(uint32_
   memcpy(state, after, sizeof after);
 }
 
-/* Asked once, as hypervisors answer this instruction themselves, in microseconds. */
+/* Asked once, as hypervisors emulate this instruction, in microseconds. */
 static int has_instructions(void) {
   static int known = -1;
   unsigned int a, b, c, d;

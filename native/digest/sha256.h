@@ -1,4 +1,5 @@
-/* SHA-256 (FIPS 180-4), which names a GPU module by its bytes and proves what a store gives. */
+/* SHA-256 (FIPS 180-4), which identifies a GPU module by its bytes and verifies the data of a
+ * store. */
 #ifndef TRIMTAB_SHA256_H
 #define TRIMTAB_SHA256_H
 
@@ -7,11 +8,11 @@
 
 enum { SHA256_BYTES = 32, SHA256_TEXT_BYTES = 65 };
 
-/* A digest of bytes that come one part after another. */
+/* A digest of bytes that come in parts. */
 struct sha256 {
   uint32_t state[8];
   uint64_t bytes;
-  uint8_t rest[64]; /* of a block that is not whole yet */
+  uint8_t rest[64]; /* of an incomplete block */
 };
 void sha256_begin(struct sha256 *sum);
 void sha256_add(struct sha256 *sum, const uint8_t *data, size_t bytes);

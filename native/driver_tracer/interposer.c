@@ -1,10 +1,10 @@
-/* Records which GPU code a process looks up, for programs with a CUPTI profiler of their own, which
- * leave no room for another. This library is preloaded and stands before the driver's lookups:
- * for callers that link to libcuda by its own symbols, for callers of dlsym by standing before
- * that too, and for the CUDA runtime, which asks cuGetProcAddress for all the rest.
+/* Records the GPU code that a process looks up, for programs with their own CUPTI profiler, which
+ * exclude another one. This library is preloaded and intercepts the driver's lookups: its own
+ * symbols for callers linked to libcuda, dlsym for its callers, and cuGetProcAddress for the CUDA
+ * runtime.
  *
- * It sees names, and not which modules the driver loads for them; of what libraries load by its
- * address it sees the region. */
+ * It sees names, not the modules that the driver loads for them; for code loaded by address it sees
+ * the region. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -95,7 +95,7 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **found, int version, uint
 static const struct {
   const char *name;
   void *ours;
-  int since; /* the version of CUDA from which cuGetProcAddress means this one by the name */
+  int since; /* since this version of CUDA cuGetProcAddress means this function by the name */
 } watched[] = {
     OURS(cuModuleLoadData),
     OURS(cuModuleLoadDataEx),
@@ -142,7 +142,7 @@ int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t fl
   return found_by_driver(real(name, found, version, flags, status), name, found, version);
 }
 
-/* An exported symbol's version is part of its name: there is no later meaning to look out for. */
+/* An exported symbol's version is part of its name: it has no later meaning. */
 static void *dlsym_in_driver(void *handle, const char *name) {
   void *found = real_dlsym()(handle, name);
   return found ? ours_for(name, 0) : NULL;
@@ -152,7 +152,7 @@ __attribute__((used)) void *trimtab_dlsym_for(const char *name) {
   return name && ours_for(name, 0) ? (void *)dlsym_in_driver : (void *)real_dlsym();
 }
 
-/* dlsym depends on who calls it (RTLD_NEXT), so the caller has to stay the caller: jump. */
+/* dlsym depends on its caller (RTLD_NEXT), so the caller must stay the same: jump. */
 __asm__(".text\n"
         ".globl dlsym\n"
         ".type dlsym, @function\n"

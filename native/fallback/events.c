@@ -30,8 +30,8 @@ static char record_path[PATH_MAX];
 static int is_in_own_folder; /* the record, as the environment cannot be written */
 static unsigned long misses; /* of this process */
 
-/* In the environment, or where that cannot be written in a folder of the user's own, as
- * ../file_fallback/place.c names it. */
+/* The record is in the environment, or, if that is not writable, in a folder of the user (see
+ * ../file_fallback/place.c). */
 static void name_record(void) {
   const char *cache = getenv("TRIMTAB_STORE_CACHE");
   char own[64], ours[PATH_MAX + 16];
@@ -45,7 +45,7 @@ static void name_record(void) {
     *record_path = 0;
 }
 
-/* Open the record; in a folder of the user's own, only where nobody else may change that. */
+/* Open the record; in a folder of the user, only if nobody else may change that folder. */
 static int open_record(void) {
   int flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK;
   if (is_in_own_folder) {
@@ -73,7 +73,7 @@ void start_events(void) {
   else name_record();
 }
 
-/* A process that writes beyond RLIMIT_FSIZE is sent SIGXFSZ. */
+/* A process that writes beyond RLIMIT_FSIZE gets SIGXFSZ. */
 static int may_grow(int file, size_t bytes) {
   struct rlimit limit;
   struct stat status;
@@ -81,7 +81,7 @@ static int may_grow(int file, size_t bytes) {
          (limit.rlim_cur == RLIM_INFINITY || (size_t)status.st_size + bytes <= limit.rlim_cur);
 }
 
-/* One write a line, so that the lines of several processes do not mix. */
+/* One write per line, so that lines of several processes do not mix. */
 __attribute__((format(printf, 1, 2))) static void append_line(const char *format, ...) {
   static char line[3 * PATH_MAX];
   struct timespec now;
@@ -100,8 +100,9 @@ __attribute__((format(printf, 1, 2))) static void append_line(const char *format
   close(file);
 }
 
-/* The inside of a JSON string, as much of it as has room. `backslash` is what stands for one: twice
- * what JSON asks for in names of files, in which it begins what is no UTF-8 (records/values.py). */
+/* Write the inside of a JSON string, as far as it fits. `backslash` replaces a backslash: in names
+ * of files it is doubled twice, as one backslash marks a byte that is not UTF-8
+ * (records/values.py). */
 static void json_text(char *to, size_t to_bytes, const char *from, const char *backslash) {
   char *end = to + to_bytes - 1, escaped[8];
   for (; *from; from++) {
@@ -118,7 +119,7 @@ static void json_text(char *to, size_t to_bytes, const char *from, const char *b
   *to = 0;
 }
 
-/* By the C++ library that the program has loaded, which allocates: this process ends after it. */
+/* The program's C++ library does this, and allocates memory: this process ends afterwards. */
 static const char *demangled(const char *name) {
   void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
   if (!library) return name;
@@ -149,7 +150,7 @@ static int is_refused(const struct miss *miss) {
 void refuse(void) {
   int named = *refused.name != 0;
   const char *unnamed = refused.is_data ? "data" : "code";
-  /* What makes a name readable may have been removed, too: it comes back as in any other run. */
+  /* The code that demangles names may have been removed too: it is restored as in any other run. */
   unsigned long faults = 1ul << (SIGSEGV - 1) | 1ul << (SIGTRAP - 1);
   behaviour = REPORT;
   syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &faults, NULL, sizeof faults);
@@ -174,7 +175,7 @@ int note_miss(const struct miss *miss) {
 
 void forget_misses(void) { misses = 0; }
 
-/* The operator's program, with the record as its argument. */
+/* Run the operator's program with the record as its argument. */
 static void run_hook(void) {
   const char *hook = getenv("TRIMTAB_FALLBACK_HOOK");
   if (!hook || !*hook) return;

@@ -1,4 +1,4 @@
-/* What is known of misses: the record, the message to people, and the hook at a process's end. */
+/* The handling of misses: the record, the message to the user, and the hook at a process's end. */
 #ifndef TRIMTAB_EVENTS_H
 #define TRIMTAB_EVENTS_H
 
@@ -9,11 +9,11 @@ void start_events(void);
 /* Record a miss, and return whether it ends the process. The lock is held. */
 int note_miss(const struct miss *miss);
 
-/* End the process for that miss. The lock is not held: names are made readable by the C++ library,
- * which waits for locks of others that may be about to come for ours. */
+/* End the process for that miss. The lock must not be held: the C++ library demangles names and
+ * waits for locks, whose owners may be about to wait for ours. */
 __attribute__((noreturn)) void refuse(void);
 
-/* A forked child begins anew. */
+/* A forked child starts without misses. */
 void forget_misses(void);
 
 #endif

@@ -6,10 +6,10 @@
 
 enum { READABLE_BYTES = 64, DIGITS = 32 };
 
-/* Whether reading each `__`, from the left, as `/` gives the path again. */
+/* Whether replacing each `__`, from the left, by `/` gives the path again. */
 static int is_reversible(const char *path) {
   for (const char *at = path; *at; at++) {
-    /* A `/` becomes `__` here; what it would be taken for begins an underscore earlier. */
+    /* A `/` becomes `__` here; a reader would find one an underscore earlier. */
     if (at[0] == '_' && (at[1] == '_' || at[1] == '/')) return 0;
   }
   return 1;

@@ -1,4 +1,4 @@
-/* A library's path in its environment as the name of one file; no two paths have the same.
+/* A file name for a library's path in its environment; different paths have different names.
  *
  * `/` is written as `__`. Where another path would give the same name, or one of more than 200
  * bytes, it is instead the last 64 bytes of the path, with `_` for all but letters, digits and

@@ -1,8 +1,8 @@
-/* The end of a program that cannot go on. */
+/* End a program that cannot continue. */
 #ifndef TRIMTAB_GIVE_UP_H
 #define TRIMTAB_GIVE_UP_H
 
-/* Say why on standard error, and end the program with status 70. */
+/* Print the reason on standard error, and end the program with status 70. */
 __attribute__((noreturn, format(printf, 1, 2))) void give_up(const char *format, ...);
 
 #endif

@@ -1,7 +1,7 @@
-/* Who holds the lock of dl_iterate_phdr(3) while another thread forks has the child wait for it for
- * ever: glibc does not release it there. A child that misses something must not need it. So libraries
- * are looked up by _dl_find_object(3), which takes no lock (glibc 2.35), and their program headers in
- * the linker's own structure, at the place where this library's were found. */
+/* If a thread holds the lock of dl_iterate_phdr(3) while another one forks, the child waits for the
+ * lock for ever, as glibc does not release it there. A child at a miss must not need it. So
+ * libraries are found by _dl_find_object(3), which takes no lock (glibc 2.35). Their program
+ * headers are read in the linker's own structure, at the offset found for this library. */
 #define _GNU_SOURCE
 #include "loaded.h"
 
@@ -19,7 +19,7 @@ struct search {
   struct loaded *loaded;
 };
 
-/* FNV-1a by words of 8 bytes: where each segment is, and how much of it is in the file. */
+/* FNV-1a by words of 8 bytes, over each segment's place and its length in the file. */
 static uint64_t layout_of(const ElfW(Phdr) *headers, size_t count) {
   uint64_t layout = 0xcbf29ce484222325;
   for (size_t i = 0; i < count; i++) {
@@ -29,7 +29,7 @@ static uint64_t layout_of(const ElfW(Phdr) *headers, size_t count) {
   return layout;
 }
 
-/* By the span of an object's segments, holes included: removed code lies in a hole. */
+/* Compare with the span of an object's segments, holes included: removed code lies in a hole. */
 static int holds_address(struct dl_phdr_info *info, size_t size, void *data) {
   (void)size;
   struct search *search = data;
@@ -47,7 +47,7 @@ static int holds_address(struct dl_phdr_info *info, size_t size, void *data) {
 }
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
-/* What of the linker's structure follows its public part, as far as it is read here. */
+/* The part of the linker's structure after its public part, as far as it is read here. */
 struct headers {
   const ElfW(Phdr) *first;
   ElfW(Addr) entry;
@@ -55,7 +55,7 @@ struct headers {
 };
 
 static int (*find_object)(void *, struct dl_find_object *);
-static size_t headers_at; /* in link_map; 0 where that is not known */
+static size_t headers_at; /* in link_map; 0 if unknown */
 
 static const struct headers *headers_of(const struct link_map *map, size_t at) {
   return (const struct headers *)((const char *)map + at);
@@ -99,7 +99,7 @@ static int find_without_lock(const uint8_t *address, struct loaded *loaded) {
 }
 #endif
 
-/* Libraries that are being relocated are known to dl_iterate_phdr(3) alone. */
+/* Only dl_iterate_phdr(3) knows libraries that are being relocated. */
 int find_loaded(const uint8_t *address, struct loaded *loaded) {
   struct search search = {(ElfW(Addr))address, loaded};
   if (search.address < NEVER_MAPPED) return 0;

@@ -1,4 +1,4 @@
-/* One thread at a time, with all signals held off. */
+/* One thread at a time, with all signals blocked. */
 #ifndef TRIMTAB_LOCK_H
 #define TRIMTAB_LOCK_H
 

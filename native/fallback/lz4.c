@@ -1,6 +1,6 @@
 #include "lz4.h"
 
-/* A length of 15 goes on in further bytes; 0 when they end too early. */
+/* A length of 15 continues in further bytes; returns 0 if they end too early. */
 static int read_length(const uint8_t **at, const uint8_t *end, size_t *length) {
   if (*length < 15) return 1;
   uint8_t byte;
@@ -14,9 +14,9 @@ static int read_length(const uint8_t **at, const uint8_t *end, size_t *length) {
 
 enum { WORD_BYTES = 8 };
 
-/* A word at a time, each of which may take what the last one wrote: `to` lies a word behind `from` at
- * least, or before it. Where there are `spare` bytes on both sides the last word is whole too: what it has too much
- * is written over. Most pieces are too short for memcpy(3) to be worth its call. */
+/* Copy a word at a time; a word may read bytes that the previous one wrote: `to` is at least a word
+ * after `from`, or before it. With `spare` bytes on both sides the last word is also whole; excess
+ * bytes are overwritten later. Most pieces are too short for a call of memcpy(3). */
 static void copy(uint8_t *to, const uint8_t *from, size_t bytes, int spare) {
   uint64_t word;
   size_t done = 0, whole = spare ? bytes : bytes - bytes % WORD_BYTES;
@@ -27,9 +27,9 @@ static void copy(uint8_t *to, const uint8_t *from, size_t bytes, int spare) {
   for (; done < bytes; done++) to[done] = from[done];
 }
 
-/* What lies `distance` bytes before `to`, which may go on into what is written. */
+/* Copy the bytes `distance` before `to`, which may overlap the written ones. */
 static void repeat(uint8_t *to, size_t distance, size_t bytes, int spare) {
-  if (distance < WORD_BYTES) { /* once a word is there, it repeats at a multiple of the distance too */
+  if (distance < WORD_BYTES) { /* after one word, it also repeats at a multiple of the distance */
     size_t first = bytes < WORD_BYTES ? bytes : WORD_BYTES;
     for (size_t i = 0; i < first; i++) to[i] = *(to + i - distance);
     to += first;

@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decompress `bytes` at `from` to at most `room` bytes; the length, or 0 for a damaged block. */
+/* Decompress `bytes` at `from` to at most `room` bytes; returns the length, 0 for a damaged
+ * block. */
 size_t lz4_block(const uint8_t *from, size_t bytes, uint8_t *to, size_t room);
 
 #endif

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The path of a mapping that may be executed, without the end of its line; NULL for any other. */
+/* The path of an executable mapping, without the end of its line; NULL for any other. */
 static const char *executable_path(char *line) {
   char *permissions = strchr(line, ' '), *path = strchr(line, '/');
   if (!permissions || !path || permissions[3] != 'x') return NULL;
@@ -16,8 +16,8 @@ static const char *executable_path(char *line) {
   return path;
 }
 
-/* stat(2) of a file as the list of mappings names it: a line's end in its name stands there as
- * \012, as these four characters do themselves. */
+/* stat(2) of a file by its name in the list of mappings: the list writes a newline as \012, and
+ * does not escape these four characters themselves. */
 static int stat_listed(const char *listed, struct stat *status) {
   if (!stat(listed, status)) return 0;
   char path[PATH_MAX], *end = path;
@@ -40,8 +40,8 @@ void note_mapped(void) {
   while (file >= 0 && getline(&line, &line_bytes, maps) > 0) {
     const char *path = executable_path(line);
     struct stat status;
-    /* A library's mappings follow each other. The numbers in the list are not always those that
-     * stat(2) gives, as on overlayfs, and it is stat's that others compare with. */
+    /* A library's mappings are adjacent. The numbers in the list can differ from stat(2)'s, as on
+     * overlayfs; others compare stat's. */
     if (!path || !strcmp(path, last) || stat_listed(path, &status)) continue;
     snprintf(last, sizeof last, "%s", path);
     dprintf(file, "%d\t%lu\t%lu\t%s\n", (int)getpid(), (unsigned long)status.st_dev,

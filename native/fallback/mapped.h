@@ -1,9 +1,9 @@
-/* Which files a process runs code of, for those who verify that it is those of the environment. */
+/* Record the files whose code a process runs, for verifying that they are the environment's. */
 #ifndef TRIMTAB_MAPPED_H
 #define TRIMTAB_MAPPED_H
 
-/* Append a line for each file that is mapped to be executed to the file that TRIMTAB_MAPPED_RECORD
- * names: process, device, inode and path, with tabs between. Nothing without that variable. Not for
+/* Append a line for each file with an executable mapping to the file TRIMTAB_MAPPED_RECORD:
+ * process, device, inode and path, separated by tabs. Does nothing without that variable. Not for
  * signal handlers. */
 void note_mapped(void);
 

@@ -11,7 +11,7 @@
 #include "give_up.h"
 #include "open_file.h"
 
-/* The kernel reads a signal mask before it looks at `how`, and writes nothing. */
+/* The kernel reads a signal mask before it checks `how`, and writes nothing. */
 int is_readable(const uint8_t *address) {
   int before = errno;
   errno = 0;
@@ -26,7 +26,7 @@ __attribute__((noreturn)) static void refused(void) {
           "have as many mappings as /proc/sys/vm/max_map_count says)");
 }
 
-enum { RESERVE_BYTES = 8 << 20 }; /* more than the sidecar of any library that is known */
+enum { RESERVE_BYTES = 8 << 20 }; /* more than any known library's sidecar */
 static void *reserve;
 
 void keep_reserve(void) {
@@ -57,7 +57,7 @@ void move_pages(uint8_t *place, uint8_t *pages, size_t bytes, int executable) {
 
 void drop_pages(uint8_t *pages, size_t bytes) { munmap(pages, bytes); }
 
-/* The lines of a file, and its first number; 0 where it cannot be read. */
+/* The number of lines of a file, and its first number; 0 if it is unreadable. */
 static unsigned long lines_of(const char *path, unsigned long *number) {
   static char text[1 << 16];
   unsigned long lines = 0;
@@ -73,7 +73,7 @@ static unsigned long lines_of(const char *path, unsigned long *number) {
   return lines;
 }
 
-/* Counted now and then only, as the kernel takes milliseconds to list thousands. */
+/* Counted rarely, as the kernel takes milliseconds to list thousands. */
 int has_many_mappings(void) {
   enum { UNTIL_NEXT = 512 };
   static unsigned long limit, count;

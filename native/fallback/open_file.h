@@ -1,9 +1,9 @@
-/* Files that are opened in the middle of a program. */
+/* Open files in the middle of a program. */
 #ifndef TRIMTAB_OPEN_FILE_H
 #define TRIMTAB_OPEN_FILE_H
 
-/* As open(2), for a file that is closed soon, also where the program has as many files open as it
- * may, if its limit can be raised for the moment. The lock is held. */
+/* As open(2), for a file that is closed soon. If the program has reached its limit of open files,
+ * the limit is raised briefly, if possible. The lock is held. */
 int open_file(const char *path, int flags);
 
 #endif

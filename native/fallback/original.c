@@ -94,7 +94,7 @@ static int load_chunk(const struct sidecar *sidecar, uint64_t number) {
   return 1;
 }
 
-/* Copy what one chunk has of the bytes at `offset`; 0 when it cannot be had. */
+/* Copy the bytes at `offset` that are in one chunk; returns 0 if it is not available. */
 static size_t copy_part(const struct sidecar *sidecar, uint64_t offset, uint8_t *to, size_t bytes) {
   if (!load_chunk(sidecar, offset / CHUNK_BYTES)) return 0;
   size_t begin = offset % CHUNK_BYTES;

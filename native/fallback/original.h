@@ -1,4 +1,4 @@
-/* The bytes that the original of a library has: in its own file, or in a store. */
+/* The bytes of a library's original: in its own file, or in a store. */
 #ifndef TRIMTAB_ORIGINAL_H
 #define TRIMTAB_ORIGINAL_H
 
@@ -7,15 +7,15 @@
 
 #include "sidecar.h"
 
-/* By TRIMTAB_STORE, a folder or an address, which takes the place of what sidecars say. */
+/* TRIMTAB_STORE, a folder or an address, overrides the sidecars' store. */
 void choose_store(void);
 
-/* Copy `bytes` at `offset` of the original to `to`. They are believed when their chunk has the
- * digest that the sidecar gives; otherwise the program ends with a message about `library`. */
+/* Copy `bytes` at `offset` of the original to `to`. They are accepted if their chunk has the
+ * sidecar's digest; otherwise the program ends with a message about `library`. */
 void read_original(const struct sidecar *sidecar, const char *library, uint64_t offset, uint8_t *to,
                    size_t bytes);
 
-/* Copy the name at `offset`, ended by a zero; "" where it would have to be fetched. */
+/* Copy the name at `offset`, ended by a zero; "" if it would have to be fetched. */
 void read_name(const struct sidecar *sidecar, uint64_t offset, char *name, size_t name_bytes);
 
 #endif

@@ -13,7 +13,7 @@
 int environment_known;
 char environment_root[PATH_MAX];
 
-/* Without links; realpath(3) takes a system call for each folder, and may allocate. */
+/* Resolve links; realpath(3) takes a system call for each folder, and may allocate memory. */
 static int real_path(const char *name, char *path, size_t path_bytes) {
   int file = open_file(name, O_PATH);
   if (file < 0) return 0;
@@ -47,7 +47,7 @@ void find_environment(void) {
   environment_known = 1;
 }
 
-/* A program that may no longer see the file, as in a chroot, still names it by its path. */
+/* A program that can no longer see the file, as in a chroot, still has its path. */
 int find_place(const struct loaded *loaded, struct place *place) {
   static char path[PATH_MAX];
   size_t root = strlen(environment_root);

@@ -1,4 +1,4 @@
-/* The environment that this library lies in, and which of its libraries is which. */
+/* The environment of this library, and the paths of its libraries. */
 #ifndef TRIMTAB_PLACE_H
 #define TRIMTAB_PLACE_H
 
@@ -8,7 +8,7 @@
 #include "loaded.h"
 
 extern int environment_known;           /* 0 when this library lies in no slim environment */
-extern char environment_root[PATH_MAX]; /* "" when that is a whole root file system */
+extern char environment_root[PATH_MAX]; /* "" for a whole root file system */
 void find_environment(void);
 
 struct place {
@@ -17,7 +17,7 @@ struct place {
   uint64_t layout;
 };
 
-/* Find where in the environment a library lies; 0 when it does not lie in it. The lock is held. */
+/* Find a library's path in the environment; 0 if it is outside. The lock is held. */
 int find_place(const struct loaded *loaded, struct place *place);
 
 #endif

@@ -15,7 +15,7 @@
 enum { NAME_BYTES = 4096, FARTHEST_NAME = 64, PART_BYTES = 1 << 22 };
 static char name[NAME_BYTES], near_name[NAME_BYTES];
 
-/* No sidecar: either nothing was removed of this library, or the sidecars were left out. */
+/* Without a sidecar: either this library lost nothing, or the sidecars are missing. */
 static int without_sidecar(const uint8_t *address, const struct place *place) {
   static char folder[PATH_MAX + sizeof SIDECAR_FOLDER + 1];
   snprintf(folder, sizeof folder, "%s/" SIDECAR_FOLDER, environment_root);
@@ -27,7 +27,7 @@ static int without_sidecar(const uint8_t *address, const struct place *place) {
           place->library, (unsigned long)(address - place->base), folder);
 }
 
-/* The library has no code at all, nor did its constructors run. */
+/* The library has lost all its code, and its constructors did not run. */
 static void refuse_to_start(const uint8_t *address, const struct place *place) {
   give_up("%s at 0x%lx was called, but that library is not started any more: nothing but its "
           "start-up code ran when it was profiled; profile the workload with what it does now and "
@@ -35,7 +35,7 @@ static void refuse_to_start(const uint8_t *address, const struct place *place) {
           place->library, (unsigned long)(address - place->base));
 }
 
-/* Fill pages of a hole from address `low` on with what the original has there. */
+/* Fill pages of a hole from address `low` on with the original's bytes. */
 static void fill(uint8_t *pages, size_t bytes, uint64_t low, const struct sidecar *sidecar,
                  const struct place *place) {
   const struct piece *end = sidecar->pieces + sidecar->header->pieces;
@@ -54,10 +54,10 @@ static int begins_function(const struct sidecar *sidecar, uint64_t address) {
   return function && function->address == address;
 }
 
-/* A call brings its page back, as does who reads data, and where pages hold traps those that its functions go on to: an
- * instruction over the end of a page would end with traps, and run. GPU code is read as a whole: it
- * comes back at once, as far as it lies in this hole. Where mappings are becoming scarce a hole is
- * filled, a large one in parts. */
+/* A call or a read restores its page. Where pages hold traps, a call also restores the pages that
+ * its functions continue on: an instruction across the end of a page would end with traps, and run.
+ * GPU code is read as a whole: it is restored at once, as far as it lies in this hole. If mappings
+ * become scarce, a hole is filled, a large one in parts. */
 static void choose_pages(const struct sidecar *sidecar, const struct hole *hole, uint64_t address,
                          uint64_t *low, uint64_t *high) {
   *low = address & ~(uint64_t)(PAGE_BYTES - 1);
@@ -121,7 +121,7 @@ static int put_back_in(const struct sidecar *sidecar, const struct place *place,
   uint64_t at = (uint64_t)(address - place->base), low, high;
   const struct hole *hole = hole_at(sidecar, at);
   if (sidecar->header->layout != place->layout) {
-    if (is_readable(address) && *address != TRAP) return 0; /* of whatever library this is */
+    if (is_readable(address) && *address != TRAP) return 0; /* of any library */
     give_up("%s was replaced while this program runs, and what is not in it cannot be put back; "
             "start the program again", place->library);
   }
@@ -134,7 +134,7 @@ static int put_back_in(const struct sidecar *sidecar, const struct place *place,
   uint8_t *pages = new_pages(bytes);
   fill(pages, bytes, low, sidecar, place);
   if (is_readable(place_of_page) && !memcmp(place_of_page, pages + page, PAGE_BYTES)) {
-    /* Another thread was faster; or the trap is one of the program's own. */
+    /* Another thread was faster; or it is a trap of the program. */
     int trap = executing && *address == TRAP;
     drop_pages(pages, bytes);
     return !trap;

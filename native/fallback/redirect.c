@@ -26,7 +26,7 @@ static void write_jump(uint8_t *at, uintptr_t to) {
   memcpy(at + sizeof jump, &to, sizeof to);
 }
 
-/* The length of an operand by its ModRM byte; 0 where it is relative to the instruction. */
+/* The length of an operand, from its ModRM byte; 0 if it is relative to the instruction. */
 static size_t operand_length(const uint8_t *at) {
   int mode = *at >> 6, base = *at & 7;
   if (mode == 3) return 1;
@@ -36,8 +36,9 @@ static size_t operand_length(const uint8_t *at) {
   return length + (mode == 1 ? 1 : 4);
 }
 
-/* The length of an instruction such as functions begin with, which does the same elsewhere; 0 for any
- * other: pushes, moves, and arithmetic with registers and the stack. */
+/* The length of an instruction that does the same at another address; 0 for any other. These are
+ * the usual first instructions of functions: pushes, moves, and arithmetic with registers and the
+ * stack. */
 static size_t movable_length(const uint8_t *code) {
   static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
   if (!memcmp(code, endbr64, sizeof endbr64)) return sizeof endbr64;
@@ -55,7 +56,8 @@ static size_t movable_length(const uint8_t *code) {
   return operand ? prefixes + 1 + operand + constant : 0;
 }
 
-/* Executable memory that does what `code` begins with and goes on behind it; NULL where it cannot be. */
+/* Return executable memory with the first instructions of `code` and a jump to the rest; NULL if
+ * that is not possible. */
 static void *keep_beginning(const uint8_t *code) {
   size_t length = 0;
   while (length < JUMP_BYTES) {
@@ -80,7 +82,7 @@ static void write_over(const struct replacement *replacement) {
   write_jump(replacement->code, replacement->to);
 }
 
-/* Before glibc 2.34 threads were in a library of their own. */
+/* Before glibc 2.34 threads were in a separate library. */
 void *find_function(const char *name) {
   static const char *const libraries[] = {"libc.so.6", "libpthread.so.0"};
   void *code = NULL;
@@ -117,7 +119,7 @@ static int protect(const uint8_t *low, const uint8_t *high, int more) {
   return mprotect((void *)first, (size_t)(high - first), PROT_READ | PROT_EXEC | more);
 }
 
-/* One library's at once, as that is all its code: two calls of the kernel instead of two each. */
+/* All functions of a library at once: this takes two system calls instead of two each. */
 void redirect(void) {
   for (int first = 0, next; first < count; first = next) {
     const uint8_t *low = replacements[first].code, *high = low;

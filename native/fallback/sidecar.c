@@ -16,7 +16,7 @@
 
 _Static_assert(sizeof(struct sidecar_header) == 4096, "a page");
 
-/* The path of a library's sidecar; every library that lost something has one. */
+/* The path of a library's sidecar; every library with removed parts has one. */
 static const char *sidecar_path(const char *library) {
   static char path[PATH_MAX];
   char flat[FLAT_NAME_BYTES];
@@ -26,7 +26,7 @@ static const char *sidecar_path(const char *library) {
   return path;
 }
 
-/* Take `count` rows of `row_bytes` from the bytes that are left. */
+/* Take `count` rows of `row_bytes` from the remaining bytes. */
 static const void *take(const uint8_t **at, size_t *left, uint32_t count, size_t row_bytes) {
   if (*left / row_bytes < count) {
     *left = 0;
@@ -77,7 +77,7 @@ void unmap_sidecar(const struct sidecar *sidecar) {
   munmap((void *)sidecar->header, sidecar->size);
 }
 
-/* Rows begin with their address. */
+/* Each row begins with its address. */
 static const void *last_not_above(const void *rows, uint32_t count, size_t row_bytes,
                                   uint64_t address) {
   uint32_t low = 0, high = count;

@@ -1,5 +1,5 @@
-/* What was removed of one library: SIDECAR_FOLDER/{flat_name(library)}.removed, written by
- * src/trimtab/debloating/fallback.py. All numbers are little-endian, addresses those of the
+/* The removed parts of a library: SIDECAR_FOLDER/{flat_name(library)}.removed, written by
+ * src/trimtab/debloating/fallback.py. All numbers are little-endian; addresses are those of the
  * library's file.
  *
  * The header is followed, in this order and without gaps, by `holes` by ascending address, `pieces`
@@ -15,10 +15,10 @@
 
 #define SIDECAR_MAGIC "TRIMTAB4"
 #define SIDECAR_FOLDER "trimtab/removed"
-#define GPU_CODE_REMOVED "trimtab/gpu_code_removed" /* an empty file, there where any was */
+#define GPU_CODE_REMOVED "trimtab/gpu_code_removed" /* an empty file, if any was removed */
 enum { CHUNK_BYTES = 16384, DIGEST_BYTES = 16, NOT_STARTED = 1, HOLDS_TRAPS = 2 };
 
-/* Where a library's original bytes are. */
+/* The place of a library's original bytes. */
 enum location_kind { ORIGINAL_FILE, STORE_FOLDER, STORE_HTTP };
 
 struct sidecar_header {
@@ -31,29 +31,30 @@ struct sidecar_header {
   char location[4008]; /* "" for the store in the environment itself */
 };
 
-/* Whole pages that are not in the file. What is neither code nor GPU code is constant data. */
+/* Whole pages that are not in the file. Neither flag means constant data. */
 enum { HOLDS_CODE = 1, HOLDS_GPU_CODE = 2 };
 struct hole {
   uint32_t address;
-  uint32_t size; /* plus what the pages hold, of the above */
+  uint32_t size; /* plus flags for the pages' content */
 };
 
 static inline uint32_t bytes_of(const struct hole *hole) {
   return hole->size & ~(uint32_t)(HOLDS_CODE | HOLDS_GPU_CODE);
 }
 
-/* Bytes of holes that the original has at `offset`; what of a hole no piece covers is zeros. */
+/* Bytes of holes, at `offset` of the original; bytes of a hole without a piece are zeros. */
 struct piece {
   uint32_t address, size, offset;
 };
 
-/* A function that lies on a removed page, in part at least. */
+/* A function that lies, at least in part, on a removed page. */
 struct removed_function {
   uint32_t address;
-  uint32_t name; /* where the original has its name, 0 without one */
+  uint32_t name; /* the offset of its name in the original, 0 without one */
 };
 
-/* GPU code, its address in the original, and the name of a kernel of it, at `name` in the text. */
+/* GPU code, its address in the original, and the name of one of its kernels, at `name` in the
+ * text. */
 struct removed_kernel {
   uint32_t address, size, original, name;
 };
@@ -69,7 +70,7 @@ struct sidecar {
   size_t size;
 };
 
-/* Map the sidecar of a library of the environment; 0 when it has none. Ends the program when it is
+/* Map the sidecar of a library of the environment; returns 0 without one. Ends the program if it is
  * damaged. */
 int map_sidecar(const char *library, struct sidecar *sidecar);
 void unmap_sidecar(const struct sidecar *sidecar);
@@ -79,7 +80,7 @@ const struct hole *hole_at(const struct sidecar *sidecar, uint64_t address);
 const struct removed_function *function_at(const struct sidecar *sidecar, uint64_t address);
 const struct removed_kernel *kernel_at(const struct sidecar *sidecar, uint64_t address);
 
-/* The first piece that ends behind `address`; the end of the pieces when there is none. */
+/* The first piece that ends after `address`; the end of the pieces if there is none. */
 const struct piece *first_piece(const struct sidecar *sidecar, uint64_t address);
 
 #endif

@@ -1,7 +1,7 @@
-/* SIGTRAP and SIGSEGV: ours first, then the program's. Programs that install handlers of their own
- * (faulthandler, data loader workers) or block these signals must not shut ours out, and Python has
- * bound to the C library long before this library is loaded; so the C library's functions for both
- * are made to jump here. */
+/* SIGTRAP and SIGSEGV: our handler runs first, then the program's. Programs that install their own
+ * handlers (faulthandler, data loader workers) or block these signals must not disable ours. Python
+ * was bound to the C library long before this library is loaded. So the C library's functions for
+ * both are made to jump here. */
 #define _GNU_SOURCE
 #include "signals.h"
 
@@ -30,7 +30,7 @@ enum {
 };
 static const unsigned long ours = BIT(SIGTRAP) | BIT(SIGSEGV);
 
-static void (*return_from_signal)(void); /* the C library's, which debuggers know */
+static void (*return_from_signal)(void); /* the C library's, which debuggers recognize */
 static struct sigaction trap_action, fault_action; /* the program's */
 
 static struct sigaction *program_action(int number) {
@@ -40,12 +40,12 @@ static struct sigaction *program_action(int number) {
 static void die_of(int number, int synchronous) {
   struct kernel_action action = {0}; /* SIG_DFL */
   syscall(SYS_rt_sigaction, number, &action, NULL, sizeof action.mask);
-  /* A fault comes again when the instruction is tried again; the rest is sent again. */
+  /* A fault occurs again when the instruction is retried; other signals are sent again. */
   if (number != SIGSEGV || !synchronous)
     syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
 }
 
-/* Returns a handler that is to be called where the signal found the program. */
+/* Returns a handler to call where the signal interrupted the program. */
 static handler_function *pass_on(int number, siginfo_t *info, ucontext_t *context, int synchronous) {
   struct sigaction action = *program_action(number);
   if (action.sa_handler == SIG_IGN && !synchronous) return NULL;
@@ -55,7 +55,7 @@ static handler_function *pass_on(int number, siginfo_t *info, ucontext_t *contex
   }
   if (action.sa_flags & SA_RESETHAND) program_action(number)->sa_handler = SIG_DFL;
   struct kernel_action wanted = {action.sa_sigaction, (unsigned)action.sa_flags, NULL, 0};
-  /* The program's handler may be the first to call a removed function. */
+  /* The program's handler may be the first caller of a removed function. */
   unsigned long mask = *(unsigned long *)&context->uc_sigmask | *(unsigned long *)&action.sa_mask;
   mask &= ~ours;
   handler_function *handler = NULL;
@@ -63,7 +63,7 @@ static handler_function *pass_on(int number, siginfo_t *info, ucontext_t *contex
   return handler;
 }
 
-/* A signal of the program's own that asks for the alternate stack, which is ours. */
+/* A signal of the program that asks for the alternate stack, which is ours. */
 static handler_function *pass_on_other(int number, siginfo_t *info, ucontext_t *context) {
   handler_function *handler = NULL;
   if (forward(number, info, context, &handler)) return handler;
@@ -77,7 +77,7 @@ static int is_call(int number, const siginfo_t *info, const uint8_t *instruction
   return number == SIGTRAP ? info->si_code == SI_KERNEL : (uint8_t *)info->si_addr == instruction;
 }
 
-/* A name is made readable by code of the program, which asks for much more of a stack. */
+/* The program's code demangles a name, and needs a much larger stack. */
 static void refuse_with_room(void) {
   enum { ROOM = 8 << 20 };
   uint8_t *stack = mmap(NULL, ROOM, PROT_READ | PROT_WRITE,
@@ -116,7 +116,7 @@ handler_function *on_signal(int number, siginfo_t *info, ucontext_t *context) {
   return handler;
 }
 
-/* In the place of the C library's sigaction. */
+/* Replaces the C library's sigaction. */
 static int replaced_sigaction(int number, const struct sigaction *action, struct sigaction *old) {
   if (number == SIGTRAP || number == SIGSEGV) {
     struct sigaction before = *program_action(number);
@@ -151,7 +151,7 @@ static int replaced_sigaction(int number, const struct sigaction *action, struct
   return 0;
 }
 
-/* Those that were set before us ask for the alternate stack, too. */
+/* Handlers that were set before ours also ask for the alternate stack. */
 static void take_handlers(void) {
   struct sigaction action;
   for (int number = 1; number < SIGRTMAX; number++)
@@ -160,10 +160,10 @@ static void take_handlers(void) {
       replaced_sigaction(number, &action, NULL);
 }
 
-/* What this thread believes that it blocks of our signals. */
+/* The part of our signals that this thread believes to be blocked. */
 static __thread unsigned long blocked_in_word __attribute__((tls_model("initial-exec")));
 
-/* In the place of the C library's sigprocmask. */
+/* Replaces the C library's sigprocmask. */
 static int replaced_sigprocmask(int how, const sigset_t *set, sigset_t *old) {
   unsigned long given = set ? *(const unsigned long *)set : 0, before = blocked_in_word;
   unsigned long mask = given & ~(ours | BIT(FIRST_INTERNAL) | BIT(LAST_INTERNAL));
@@ -175,7 +175,7 @@ static int replaced_sigprocmask(int how, const sigset_t *set, sigset_t *old) {
   return 0;
 }
 
-/* In the place of the C library's pthread_sigmask. */
+/* Replaces the C library's pthread_sigmask. */
 static int replaced_pthread_sigmask(int how, const sigset_t *set, sigset_t *old) {
   int error = errno;
   int result = replaced_sigprocmask(how, set, old) ? errno : 0;
@@ -183,7 +183,7 @@ static int replaced_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
   return result;
 }
 
-/* In the place of the C library's pthread_create, which thrd_create calls, too. */
+/* Replaces the C library's pthread_create, which thrd_create also calls. */
 static create_function *original_create;
 static int replaced_create(pthread_t *thread, const pthread_attr_t *attributes,
                            void *(*routine)(void *), void *argument) {
@@ -205,7 +205,7 @@ static void after_fork_in_child(void) {
 void catch_signals(void) {
   struct sigaction action = {.sa_sigaction = trimtab_enter, .sa_flags = SA_SIGINFO | SA_ONSTACK};
   struct kernel_action installed;
-  action.sa_flags |= ANOTHER_FALLBACK; /* if there is one already */
+  action.sa_flags |= ANOTHER_FALLBACK; /* if there already is one */
   int had_stack = begin_threads(find_function);
   sigfillset(&action.sa_mask);
   sigaction(SIGTRAP, &action, &trap_action);

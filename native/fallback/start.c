@@ -1,8 +1,8 @@
 /* A library loaded into the programs of a slim environment. Pages of libraries that no traced run
- * needed are not in their files: holes, or traps (0xCC) where the file keeps its size. A program that
- * calls code there, or reads GPU code there as the CUDA driver does, faults; the handler puts the
- * original's page in its place, and the program goes on as it would have in the original. What
- * happens besides depends on TRIMTAB_FALLBACK:
+ * needed are not in their files: they are holes, or traps (0xCC) if the file keeps its size. A
+ * program faults if it calls code there, or reads GPU code there as the CUDA driver does. The
+ * handler restores the original's page, and the program continues as in the original. The rest
+ * depends on TRIMTAB_FALLBACK:
  *   restore  (the default) it is recorded
  *   strict   it is recorded, and the process ends with a message and status 70
  *   report   only the number of such events is recorded, at the process's end
@@ -23,7 +23,7 @@
 #include "sidecar.h"
 #include "signals.h"
 
-/* Loading all GPU code at the start would bring back everything that was removed. */
+/* Loading all GPU code at the start would restore everything that was removed. */
 static void load_gpu_code_when_needed(void) {
   static char mark[PATH_MAX + sizeof GPU_CODE_REMOVED + 1];
   const char *loading = getenv("CUDA_MODULE_LOADING");
@@ -32,7 +32,7 @@ static void load_gpu_code_when_needed(void) {
     setenv("CUDA_MODULE_LOADING", "LAZY", 1);
 }
 
-/* Where files were removed, what brings these back does it. */
+/* If files were removed, the library that restores them does this. */
 static void check_original_alone(void) {
   char index[PATH_MAX + 32];
   const char *store = getenv("TRIMTAB_STORE");
@@ -50,7 +50,7 @@ __attribute__((constructor)) static void start(void) {
   choose_store();
   load_gpu_code_when_needed();
   catch_signals();
-  note_mapped(); /* of a process that is killed nothing more is heard */
+  note_mapped(); /* a process that is killed records nothing more */
 }
 
 __attribute__((destructor)) static void end(void) { note_mapped(); }

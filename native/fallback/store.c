@@ -28,7 +28,7 @@ static int object_path(char *path, size_t path_bytes, const char *root, const ui
                   (unsigned long)(number / OBJECT_CHUNKS)) < (int)path_bytes;
 }
 
-/* The stored bytes of a chunk; 0 when they are not there. */
+/* The stored bytes of a chunk; 0 if they are missing. */
 static size_t read_block(int file, uint64_t number) {
   char magic[8];
   uint32_t range[2];
@@ -74,14 +74,14 @@ int is_own_cache(const char *cache) {
   if (!named && !strncmp(cache, environment_root, length) && cache[length] == '/') return 1;
   mkdir(cache, S_IRWXU);
   if (named ? stat(cache, &status) : lstat(cache, &status))
-    return named && errno == ENOENT; /* the fetcher makes the folders above it too */
+    return named && errno == ENOENT; /* the fetcher also makes missing parents */
   return S_ISDIR(status.st_mode) &&
          !(status.st_mode & (S_IWGRP | S_IWOTH)) &&
          (status.st_uid == geteuid() || (named && status.st_uid == 0));
 }
 
-/* Run a program and return whether it ended well. It is a child of a child that is made without a
- * signal at its end: neither do the program's own waits see one. */
+/* Run a program and return whether it ended well. It is a grandchild, and the child has no signal
+ * at its end: the program's own waits see neither. */
 static int run(char *const arguments[]) {
   char *variables[] = {NULL};
   int status = -1;
@@ -97,7 +97,7 @@ static int run(char *const arguments[]) {
   return child > 0 && waitpid((pid_t)child, &status, __WCLONE) == child && status == 0;
 }
 
-/* The fetcher is a program of its own: a name is looked up, memory allocated. */
+/* The fetcher is a separate program: it looks up a name and allocates memory. */
 int fetch_object(const char *store, const char *cache, const uint8_t library_sha256[32],
                  uint64_t number) {
   static char fetcher[PATH_MAX + 32], address[PATH_MAX], path[PATH_MAX];

@@ -1,6 +1,6 @@
-/* The C library's names for system calls, within this library. Its own might be replaced: by a library
- * that is loaded before it, or in the linker's tables, as memory profilers do. What takes their place
- * may have been removed itself, and would be missed in the middle of a miss. */
+/* The C library's names for system calls, within this library. The C library's own functions may be
+ * replaced: by a library loaded before it, or in the linker's tables, as memory profilers do. The
+ * replacement may have been removed itself, and would cause a miss in the middle of a miss. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

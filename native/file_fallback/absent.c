@@ -24,7 +24,7 @@ static size_t put_entry(uint8_t *to, size_t room, const struct entry *entry) {
   return bytes;
 }
 
-/* That of a listing before, if no other thread has it: most need a page. */
+/* The memory of the previous listing, unless another thread has it: most need a page. */
 static struct absent *spare;
 
 static struct absent *take_memory(size_t bytes) {
@@ -41,7 +41,7 @@ struct absent *absent_of(const struct folder *folder) {
   *absent = (struct absent){folder, memory, 0, 0, 0};
   memset(absent->away, AWAY, children);
   long file = open_state(O_RDONLY);
-  if (file >= 0) { /* else all of it is AWAY */
+  if (file >= 0) { /* otherwise every entry is AWAY */
     kernel(__NR_pread64, file, (long)absent->away, children, folder->first, 0, 0);
     close_file(file);
   }

@@ -14,7 +14,7 @@
 #include "record.h"
 #include "stand_in.h"
 
-/* What a slow answer takes: it has memory and a stack of its own, as a thread, a signal handler or a
+/* The data of a slow answer: it has its own memory and stack, as a thread, a signal handler or a
  * child that is being spawned may have little. */
 struct slow {
   struct walk walk;
@@ -22,8 +22,8 @@ struct slow {
   char first[PATH_BYTES], second[PATH_BYTES];
   long arguments[6], result;
   const struct call *call;
-  int again;    /* whether the call is to be made, with `arguments` */
-  int is_above; /* whether it is to be answered, with these */
+  int again;    /* whether to make the call, with `arguments` */
+  int is_above; /* whether to answer it with these */
   uint8_t vectors[512] __attribute__((aligned(16))); /* as fxsave stores them */
   uint8_t stack[1 << 16] __attribute__((aligned(16)));
 };
@@ -47,7 +47,7 @@ static void name_place(const char *place, struct named named, long arguments[6])
   if (named.folder >= 0) arguments[named.folder] = AT_FDCWD;
 }
 
-/* The walk goes on where the kernel finds it: only a detour has to be spelled for it. */
+/* The kernel resolves the rest itself: only a detour needs a new path. */
 static void spell(const struct walk *walk, char to[PATH_BYTES], struct named named, long arguments[6]) {
   int in_overlay;
   if (!walk->detour) return;
@@ -59,8 +59,8 @@ static void spell(const struct walk *walk, char to[PATH_BYTES], struct named nam
   name_place(to, named, arguments);
 }
 
-/* Go along a path of a call; whether it may lead further now, as something came back, by us or by
- * another process meanwhile. */
+/* Resolve a path of a call; returns whether it may now lead further, as something was restored by
+ * us or by another process. */
 static int reach(struct walk *walk, const struct call *call, struct named named, int follow,
                  long arguments[6], char spelled[PATH_BYTES]) {
   const char *path = named.path < 0 ? NULL : (const char *)arguments[named.path];
@@ -84,7 +84,7 @@ static unsigned wanted_by(const struct call *call, const long arguments[6]) {
   }
 }
 
-/* Whether a folder is about to lose its place. */
+/* Whether the call is about to remove or move a folder. */
 static GENERAL int removes_folder(const struct call *call, const long arguments[6]) {
   struct status status;
   if (call->number == __NR_rmdir) return 1;
@@ -95,7 +95,7 @@ static GENERAL int removes_folder(const struct call *call, const long arguments[
          is_folder(&status);
 }
 
-/* What is answered from the overlay as the kernel would answer it in place; 0 for no refusal. */
+/* The kernel's answer in place, for files in the overlay; 0 for no refusal. */
 static long refusal(const struct walk *walk, const struct call *call, const long arguments[6]) {
   int in_overlay;
   unsigned wanted = wanted_by(call, arguments);
@@ -107,7 +107,7 @@ static long refusal(const struct walk *walk, const struct call *call, const long
   return wanted & W_OK && walk->refused == EROFS ? -EROFS : 0;
 }
 
-/* The folder takes with it what was removed from it. */
+/* Otherwise the removed files of the folder would be lost with it. */
 static void before_removal(struct slow *slow) {
   const struct call *call = slow->call;
   const char *path = (const char *)slow->arguments[call->first.path], *below;
@@ -132,7 +132,7 @@ static void answer_after(struct slow *slow) {
   else slow->again = came | reach(&slow->walk, call, call->second, 0, slow->arguments, slow->second);
 }
 
-/* The words of a program that is started are the argument after its path, and its variables the next. */
+/* A program's arguments are the call's argument after its path, and its variables the next one. */
 static void prepare(struct slow *slow) {
   struct named program = slow->call->first;
   int flags = slow->call->flags < 0 ? 0 : (int)slow->arguments[slow->call->flags];
@@ -159,8 +159,8 @@ static void list(struct slow *slow) {
                              (size_t)slow->arguments[2]);
 }
 
-/* The folder that a path begins in may lie in the overlay, where what is above it is not what was above it in
- * its place: so that is named by its own path, by which it is found in place or in the overlay. */
+/* A path may begin in a folder of the overlay, whose parents are not those of its place. So the
+ * folder is named by its own path, which leads to the place or to the overlay. */
 static void spell_way_up(struct slow *slow, struct named named, char to[PATH_BYTES]) {
   struct walk *walk = &slow->walk;
   const char *path = named.path < 0 ? NULL : (const char *)slow->arguments[named.path];
@@ -187,8 +187,8 @@ static GENERAL void run_on(uint8_t *stack_end, void (*part)(struct slow *), stru
                    : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
 }
 
-/* Who executes another program does not come back, and may share its memory with its parent: what it is
- * started with lies on the stack, unless that is much. */
+/* A call that executes another program does not return, and may share its memory with the parent:
+ * the new arguments are on the stack, unless they are large. */
 static GENERAL long execute(struct slow *slow, const char *called) {
   enum { MOST_ON_STACK = 16384 };
   int at = slow->call->first.path;
@@ -214,7 +214,8 @@ static GENERAL long execute(struct slow *slow, const char *called) {
 
 static GENERAL long answer_spelled(long number, const long arguments[6]);
 
-/* That of the answer before, if no other thread has it: fresh memory takes half the time of a short answer. */
+/* The memory of the previous answer, unless another thread has it: fresh memory takes half the time
+ * of a short answer. */
 static struct slow *spare;
 
 static GENERAL struct slow *take_memory(void) {
@@ -230,8 +231,8 @@ static GENERAL void give_memory_back(struct slow *slow) {
   if (other) drop_memory(other, sizeof *other);
 }
 
-/* With all signals held off: a handler that misses something would wait for what it interrupted. The
- * program's own mask holds again for the call, which a signal may have to end. */
+/* With all signals blocked: a handler with a miss would wait for the code that it interrupted. The
+ * program's own mask holds again during the call, which a signal may have to end. */
 static GENERAL long slowly(void (*part)(struct slow *), const struct call *call,
                            const long arguments[6], long result) {
   unsigned long all = ~0ul, before;
@@ -257,7 +258,7 @@ static GENERAL long slowly(void (*part)(struct slow *), const struct call *call,
   if (again && call) result = make_call(call->number, changed);
   if (is_above) result = answer_spelled(call->number, changed);
   if (is_spelled) give_memory_back(slow);
-  /* What stood for the file has become it meanwhile. */
+  /* Its stand-in became the file meanwhile. */
   if (call && stood_for && result == -ENOENT) return answer(call->number, arguments);
   return result;
 }
@@ -267,8 +268,8 @@ static GENERAL int is_suspect(struct named named, const long arguments[6]) {
   return path && may_be_removed(path) && !has_nothing_removed(folder_of(named, arguments), path);
 }
 
-/* Who looks for a program along PATH asks for many that are not there. The kernel tells of a path that cannot
- * be read or is too long. An empty one may mean the open file itself. */
+/* A search along PATH asks for many missing programs. The kernel reports paths that are unreadable
+ * or too long. An empty path may mean the open file itself. */
 static GENERAL int is_no_program(struct named named, const long arguments[6]) {
   const char *path = (const char *)arguments[named.path];
   long folder = folder_of(named, arguments), result = KERNEL(__NR_faccessat, folder, path, F_OK, 0);
@@ -276,7 +277,7 @@ static GENERAL int is_no_program(struct named named, const long arguments[6]) {
   return result == -ENOENT && *path && has_nothing_removed(folder, path);
 }
 
-/* Whether something has to be back before the call is made. */
+/* Whether something has to be restored before the call. */
 static GENERAL int asks_before(const struct call *call, const long arguments[6]) {
   struct named made = call->second.path >= 0 ? call->second : call->first;
   int makes = call->behaviour & (MAKES | EXECUTES);
@@ -288,8 +289,8 @@ static GENERAL int asks_before(const struct call *call, const long arguments[6])
          is_suspect(made, arguments);
 }
 
-/* Under strict, who waits for a process that missed something ends as that did: a pool would start its
- * workers anew without end. */
+/* Under strict, a process ends like its child that missed something: otherwise a pool would restart
+ * its workers for ever. */
 static GENERAL long wait_for_child(const long arguments[6]) {
   int status = 0;
   long changed[6] = {arguments[0], arguments[1], arguments[2], arguments[3], 0, 0};
@@ -304,7 +305,8 @@ static GENERAL int leads_up(struct named named, const long arguments[6]) {
   return path && length_of(path, PATH_BYTES) > 0 && way_up(path);
 }
 
-/* Whether a path of the call may lead out of a folder in the overlay. Programs are looked for by us anyway. */
+/* Whether a path of the call may lead out of a folder in the overlay. We look for programs ourselves
+ * anyway. */
 static GENERAL int may_lead_out(const struct call *call, const long arguments[6]) {
   return has_overlay() && !(call->behaviour & EXECUTES) &&
          (leads_up(call->first, arguments) || leads_up(call->second, arguments));

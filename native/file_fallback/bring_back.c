@@ -39,8 +39,8 @@ int is_away(long state, const struct entry *entry) {
   return state < 0 || has_state(state, entry, AWAY);
 }
 
-/* A child that was forked meanwhile has the file too: the lock is given back, not only closed. Not waited
- * for without end: without it two may do the same work, and one of both is taken. */
+/* Unlocked explicitly, as a child forked meanwhile has the file too. The wait is limited: without
+ * the lock two processes may do the same work, and one result is used. */
 void lock(long file) {
   struct timespec nap = {0, NAP_NS};
   for (int naps = 0; naps < MOST_NAPS; naps++) {
@@ -54,7 +54,7 @@ void unlock(long file) {
   close_file(file);
 }
 
-/* Another name of the same file, where that is there. */
+/* Link to another name of the same file, if that exists. */
 static long link_to_other_name(const struct entry *entry, int in_overlay, const char *partial) {
   char path[PATH_BYTES];
   struct status status;
@@ -79,7 +79,7 @@ int may(const struct entry *entry, unsigned wanted) {
   return (entry->mode >> shift & wanted) == wanted;
 }
 
-/* Its stand-in becomes the file, if it has one, so that who looked before finds the same file. */
+/* An existing stand-in becomes the file, so that earlier look-ups found the same file. */
 static long begin_file(const struct entry *entry, int in_overlay, const char *partial) {
   char stand_in[PATH_BYTES];
   if (!path_of_stand_in(stand_in, in_overlay, entry) ||
@@ -111,7 +111,7 @@ void give_attributes(const struct entry *entry, const char *partial) {
   KERNEL(__NR_utimensat, AT_FDCWD, partial, times, AT_SYMLINK_NOFOLLOW);
 }
 
-/* The folder above keeps the times that it had. */
+/* The parent folder keeps its times. */
 static long take_place(const char *partial, const char *place) {
   char above[PATH_BYTES];
   struct status status;
@@ -119,9 +119,9 @@ static long take_place(const char *partial, const char *place) {
   cut_last(above);
   int known = !status_of(AT_FDCWD, *above ? above : "/", 0, &status);
   long error = kernel(__NR_renameat2, AT_FDCWD, (long)partial, AT_FDCWD, (long)place, NO_REPLACE, 0);
-  if (error == -EINVAL || error == -ENOSYS) /* no file system for this flag */
+  if (error == -EINVAL || error == -ENOSYS) /* the file system does not support this flag */
     error = is_there(place) ? -EEXIST : KERNEL(__NR_rename, partial, place, 0, 0);
-  if (error == -EEXIST) error = 0; /* what is there was made meanwhile */
+  if (error == -EEXIST) error = 0; /* the existing file was made meanwhile */
   else if (!error && known) {
     struct timespec times[2] = {{status.accessed[0], status.accessed[1]},
                                 {status.modified[0], status.modified[1]}};
@@ -136,7 +136,7 @@ void name_partial(char to[PATH_BYTES], int in_overlay) {
   put_number(&text, (uint64_t)KERNEL(__NR_gettid, 0, 0, 0, 0), 1);
 }
 
-/* Make it beside its place and let it take that when it is whole. */
+/* Make it beside its place, and rename it when it is complete. */
 static long make(const struct entry *entry, int in_overlay, const char *place) {
   char partial[PATH_BYTES];
   long error = -ENOENT;
@@ -154,7 +154,7 @@ static long make(const struct entry *entry, int in_overlay, const char *place) {
   return error;
 }
 
-/* 1 where it is back, 0 where it is gone for good, -errno where it cannot come back here. */
+/* 1 if it is restored, 0 if it is gone for good, -errno if it cannot be restored here. */
 static long back_in_place(const struct entry *entry, const char *place) {
   long file = open_state(O_RDWR), result = file;
   if (file < 0) {
@@ -188,7 +188,7 @@ long open_overlay_guard(void) {
   return path_of(guard, 1, ".lock") ? open_path(AT_FDCWD, guard, O_RDWR | O_CREAT, 0600) : -ENAMETOOLONG;
 }
 
-/* Whether it is there. */
+/* Whether it is restored. */
 static int back_in_overlay(const struct entry *entry, long refused) {
   char place[PATH_BYTES];
   const char *path = entry->path;
@@ -211,19 +211,19 @@ static int back_in_overlay(const struct entry *entry, long refused) {
   return 1;
 }
 
-/* Where something else is mounted on the folder, nothing of what it hides was removed from it. */
+/* If something else is mounted on the folder, nothing was removed from that. */
 static int is_of_environment(const char *place) {
   char above[PATH_BYTES];
   struct status root, status;
   memcpy(above, place, strlen(place) + 1);
-  do { /* of folders that are in the overlay the first above that is not */
+  do { /* for folders in the overlay, the first parent outside it */
     cut_last(above);
   } while (status_of(AT_FDCWD, *above ? above : "/", 0, &status) && *above);
   return !status_of(AT_FDCWD, *environment_root ? environment_root : "/", 0, &root) &&
          root.device == status.device;
 }
 
-/* A program that was answered with a folder in the overlay may have made files there. */
+/* A program whose folder is in the overlay may have made files there. */
 static enum outcome made_in_overlay(struct walk *walk, const char *below) {
   if (!walk->detour || !path_of(walk->spelled, 1, below)) return NOTHING;
   long length = KERNEL(__NR_readlink, walk->spelled, walk->work, PATH_BYTES - 1, 0);
@@ -232,7 +232,7 @@ static enum outcome made_in_overlay(struct walk *walk, const char *below) {
   return IN_SHADOW;
 }
 
-/* A file has as many names again as it had. */
+/* Restore all names of a file. */
 static void bring_back_names(const struct entry *entry) {
   struct walk *walk = new_memory(sizeof *walk);
   if (!walk) return;

@@ -1,4 +1,4 @@
-/* A removed file, link or folder, and its return to where it was. */
+/* Restore a removed file, link or folder. */
 #ifndef TRIMTAB_BRING_BACK_H
 #define TRIMTAB_BRING_BACK_H
 
@@ -6,25 +6,26 @@
 
 enum outcome { NOTHING, IN_PLACE, IN_SHADOW, STOOD_FOR };
 
-/* Bring back what was removed at `walk->here`, where nothing is: in its place, or in the overlay where
- * that may not be written; `walk->work` is then a link's text, "" for anything else. It comes
- * back whole, by one process for all. NOTHING where nothing was removed, or the program removed it
- * since. Ends the program with a message where the original is not to be had. A file of which nobody
- * `looks` at more than what it is stays away, STOOD_FOR. */
+/* Restore what was removed at `walk->here`, which does not exist: in its place, or in the overlay if
+ * that is not writable; `walk->work` is then a link's text, otherwise "". One process restores it
+ * for all, atomically. Returns NOTHING if nothing was removed, or the program has removed it since.
+ * Ends the program with a message if the original is not available. With `looks`, a file may get a
+ * stand-in instead: STOOD_FOR. */
 enum outcome bring_back(struct walk *walk, int looks);
 
-/* Whether this user may use the original as `wanted` (R_OK, W_OK, X_OK), by its owner and mode. */
+/* Whether this user may access the original as `wanted` (R_OK, W_OK, X_OK), by its owner and
+ * mode. */
 int may(const struct entry *entry, unsigned wanted);
 
-/* Bring back what a program needs to start. */
+/* Restore what a program needs to start. */
 void bring_back_needs(const struct entry *program);
 
-/* Open the file that says what is back; and whether an entry is not. */
+/* Open the file with the states of entries; and whether an entry is not restored. */
 long open_state(int flags);
 int has_state(long state, const struct entry *entry, uint8_t wanted);
 int is_away(long state, const struct entry *entry);
 
-/* What making a file takes: one process at a time by either file, and a name until it is whole. */
+/* For making a file: a lock on the state or on the overlay's guard, and a temporary name. */
 long open_overlay_guard(void);
 void lock(long file);
 void unlock(long file);

@@ -1,4 +1,4 @@
-/* The system calls that name files. */
+/* The system calls with names of files. */
 #ifndef TRIMTAB_CALLS_H
 #define TRIMTAB_CALLS_H
 
@@ -6,28 +6,28 @@
 
 #include "system.h"
 
-/* A path among the arguments of a call; where the folder it begins in is given, -1 for none. */
+/* A path in the arguments of a call, and the argument with its folder, -1 for none. */
 struct named {
   int8_t path, folder;
 };
 
 enum {
   NOT_FOLLOWED = 1, /* a link at the end of the path is meant itself */
-  MAKES = 2,        /* fails where the last path is taken: what was removed has to be there first */
+  MAKES = 2,        /* fails if the last path exists: a removed file has to be restored first */
   EXECUTES = 4,
-  REMOVES = 8, /* changes the folder that the first path lies in */
-  LOOKS = 16   /* asks nothing of the contents: a stand-in of the file answers as well */
+  REMOVES = 8, /* changes the folder of the first path */
+  LOOKS = 16   /* does not need the contents: a stand-in is enough */
 };
 
 struct call {
   uint16_t number;
   uint8_t behaviour;
-  struct named first, second; /* -1 where there is none */
+  struct named first, second; /* -1 if there is none */
   int8_t flags;               /* the argument with flags; -1 without */
-  uint32_t unless_followed;   /* the flag by which a link is not followed */
+  uint32_t unless_followed;   /* the flag with which links are not followed */
 };
 
-/* NULL for a call that names no file. */
+/* NULL for a call without a name of a file. */
 GENERAL const struct call *call_of(long number);
 
 #endif

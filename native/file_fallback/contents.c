@@ -20,7 +20,7 @@ struct object {
   uint8_t blocks[OBJECT_BYTES];
 };
 
-/* A new file, and the digest of what was written to it so far. */
+/* A new file, and the digest of the bytes written so far. */
 struct copy {
   long file;
   struct sha256 sum;
@@ -29,7 +29,7 @@ struct copy {
   char path[PATH_BYTES], address[PATH_BYTES];
 };
 
-/* What is written is still in the processor's cache when it is digested. */
+/* Digest written bytes while they are in the processor's cache. */
 static long write_all(struct copy *copy, const uint8_t *bytes, size_t count) {
   sha256_add(&copy->sum, bytes, count);
   while (count) {
@@ -54,7 +54,7 @@ static int object_path(char to[PATH_BYTES], const char *root, const struct entry
   return text.whole;
 }
 
-/* Read an object; how many bytes it has, 0 when it is none. */
+/* Read an object; returns its length, 0 if there is none. */
 static size_t read_object(struct copy *copy) {
   long file = open_path(AT_FDCWD, copy->path, O_RDONLY | O_NONBLOCK, 0), got = 0;
   if (file < 0) return 0;
@@ -66,7 +66,7 @@ static size_t read_object(struct copy *copy) {
   return whole && !memcmp(copy->object.magic, OBJECT_MAGIC, sizeof copy->object.magic) ? bytes : 0;
 }
 
-/* Unpack a chunk of the object, of which there are `have` bytes; 0 when it is damaged. */
+/* Decompress a chunk of the object, of which `have` bytes were read; 0 if it is damaged. */
 static int unpack(const struct object *object, size_t have, uint64_t number, uint8_t *to, size_t bytes) {
   const uint32_t *range = object->offsets + number;
   if (range[1] <= range[0] || range[0] < offsetof(struct object, blocks) || range[1] > have) return 0;
@@ -76,7 +76,7 @@ static int unpack(const struct object *object, size_t have, uint64_t number, uin
   return stored == bytes || (stored <= CHUNK_BYTES && lz4_block(block, stored, to, bytes) == bytes);
 }
 
-/* Write the part of the file that one object holds, some chunks at once. */
+/* Write the part of the file in one object, several chunks at once. */
 static long write_object(struct copy *copy, const struct entry *entry, uint64_t number) {
   uint64_t left = entry->bytes - number * OBJECT_BYTES;
   if (left > OBJECT_BYTES) left = OBJECT_BYTES;
@@ -129,7 +129,7 @@ static long write_from_original(struct copy *copy, const struct entry *entry, co
   return error;
 }
 
-/* What stood for the file may have grown meanwhile: it is no longer than what was written. */
+/* The stand-in may have grown meanwhile: check that the file is no longer than written. */
 static int has_digest(const struct entry *entry, struct copy *copy) {
   uint8_t digest[SHA256_BYTES];
   struct status status;
@@ -143,7 +143,7 @@ void look_at_original(char **variables) {
     check_original(environment_root);
 }
 
-/* Of a module: Python makes it again, from the source, whose time it holds. */
+/* Python makes byte code again from the source, whose time it contains. */
 static int is_byte_code(const struct entry *entry) {
   static const char folder[] = "__pycache__/", ending[] = ".pyc";
   size_t before = (size_t)(entry->name - entry->path), name = strlen(entry->name);

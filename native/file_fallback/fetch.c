@@ -7,7 +7,7 @@
 
 #include "place.h"
 
-/* It is a child of a child that is made without a signal at its end: the program's own waits see
+/* It is a grandchild, and the child has no signal at its end: the program's own waits see
  * neither. */
 int run(char *const arguments[], char *const variables[]) {
   int status = -1;

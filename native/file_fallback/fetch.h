@@ -1,8 +1,8 @@
-/* Objects of a store that is reached by an address. */
+/* Fetch objects of a store by its address. */
 #ifndef TRIMTAB_FETCH_H
 #define TRIMTAB_FETCH_H
 
-/* Have the file `path` hold what lies at the address, unless it is there; 0 when that fails. */
+/* Write the data at the address to the file `path`, unless it exists; returns 0 if that fails. */
 int fetch(const char *address, const char *path);
 
 /* Run a program and return whether it ended well. */

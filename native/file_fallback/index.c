@@ -36,7 +36,7 @@ static GENERAL uint32_t hash_of(const char *path, size_t bytes) {
   return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* Take `count` rows of `row_bytes` from the bytes that are left. */
+/* Take `count` rows of `row_bytes` from the remaining bytes. */
 static const void *take(const uint8_t **at, uint64_t *left, uint64_t count, uint64_t row_bytes) {
   if (!*at || *left / row_bytes < count) {
     *at = NULL;
@@ -120,7 +120,8 @@ GENERAL int may_be_removed(const char *path) {
   return 0;
 }
 
-/* Whether the names of a folder and those above it make the path. Each takes a part of it: it ends. */
+/* Whether the names of a folder and its parents make up the path. Each takes a part of it, so the
+ * loop ends. */
 static GENERAL int has_path(const struct folder *folder, const char *path, size_t bytes) {
   for (;;) {
     const char *name = text_at(folder->name);
@@ -175,7 +176,7 @@ GENERAL int may_be_entry(const char *path) {
   }
 }
 
-/* The folder that an entry lies in: the last one that begins with it or before. */
+/* The folder of an entry: the last one whose first entry is not after it. */
 static const struct folder *folder_of(uint32_t number) {
   uint32_t low = 0, high = header->folders;
   while (low < high) {
@@ -187,7 +188,7 @@ static const struct folder *folder_of(uint32_t number) {
   return folders + low - 1;
 }
 
-/* Records that are read one after another. */
+/* Reads records in sequence. */
 struct reading {
   const uint8_t *at, *end;
   uint32_t number; /* of the next entry */
@@ -261,7 +262,7 @@ static void read_more(struct reading *reading, struct entry *entry) {
   for (; needs; needs--) next_number(reading);
 }
 
-/* All of an entry but its path. */
+/* Reads an entry except its path. */
 static void read_entry(struct reading *reading, struct entry *entry) {
   uint64_t head = next_number(reading), row = head >> FLAG_BITS;
   if (row >= header->attributes || attributes[row].kind > KEPT_PROGRAM) damaged();
@@ -287,7 +288,7 @@ static void read_entry(struct reading *reading, struct entry *entry) {
   entry->end = reading->end;
 }
 
-/* Write the path from its end on: the name, and those of the folders above. */
+/* Write the path backwards: the name, and the names of its parents. */
 static void write_path(struct entry *entry, const struct folder *folder, const char *name) {
   const char *part = name;
   size_t at = sizeof entry->path - 1, length = strlen(name);
@@ -321,7 +322,8 @@ static int compared(const char *a, const char *b) {
   return (unsigned char)*a - (unsigned char)*b;
 }
 
-/* Of the blocks that lie in a folder, or begin before it, the last one whose first name is not behind. */
+/* Of the blocks in a folder, or beginning before it, the last one whose first name is not after the
+ * name. */
 static uint32_t block_of(const struct folder *folder, uint32_t end, const char *name, struct entry *entry) {
   struct reading reading;
   uint32_t low = folder->first / BLOCK_ENTRIES, high = (end - 1) / BLOCK_ENTRIES;

@@ -1,15 +1,16 @@
-/* What was removed of an environment: INDEX_FILE, written by
- * src/trimtab/debloating/file_index/writing.py. All numbers are little-endian; a path is one below the
- * environment, without a slash at its beginning, and "" for the environment itself.
+/* The removed files of an environment: INDEX_FILE, written by
+ * src/trimtab/debloating/file_index/writing.py. All numbers are little-endian; paths are relative
+ * to the environment, without a leading slash, and "" is the environment itself.
  *
- * The header is followed, in this order and without gaps, by `filter_words`; `folders`; a struct block for
- * every BLOCK_ENTRIES entries; `attributes`; `endings`, which are places in the text; `text_bytes` of texts,
- * each ended by a zero, the first and the last one being ""; and `record_bytes` of records. `check` is the
- * CRC-32 of all before the records, itself taken for 0; those of the records are with their blocks.
+ * The header is followed, in this order and without gaps, by `filter_words`; `folders`; a struct
+ * block for every BLOCK_ENTRIES entries; `attributes`; `endings`, which are places in the text;
+ * `text_bytes` of texts, each ended by a zero, the first and the last one being ""; and
+ * `record_bytes` of records. `check` is the CRC-32 of all bytes before the records, with itself as
+ * 0; the blocks have the records' CRC-32.
  *
- * An entry is a record, and its number says which. Entries of a folder are in the order of their names, folders in
- * that of their hashes: FNV-1a of 64 bits, its halves exclusive-or'ed. Folders of which nothing was
- * removed are there as the ones above others. The first numbers of entries never fall.
+ * An entry is a record, and its number is the record's index. Entries of a folder are sorted by
+ * name, folders by hash: 64-bit FNV-1a, its halves exclusive-or'ed. Folders without removed entries
+ * are included if they are parents of others. Folders' first entry numbers never decrease.
  *
  * A record is made of numbers of seven bits a byte, the lowest first, all bytes but the last having the
  * highest bit, and of texts, which are their length and their bytes:
@@ -23,9 +24,9 @@
  *   - of a REGULAR file its size, and DIGEST_BYTES of digest; of a LINK its text, and a zero
  * The first one of a block follows one without a name of second 0.
  *
- * The filter passes the name of each entry, and its path behind a slash. Each has four bits in one word: of its
- * FNV-1a times 0x9e3779b97f4a7c15 the upper half is the word's number, and the lowest four times six bits are the
- * bits'. */
+ * The filter passes the name of each entry, and its path after a slash. Each has four bits in one
+ * word. They come from its FNV-1a times 0x9e3779b97f4a7c15: the upper half is the word's number,
+ * and the lowest four times six bits are the bit numbers. */
 #ifndef TRIMTAB_INDEX_H
 #define TRIMTAB_INDEX_H
 
@@ -37,14 +38,14 @@
 #define INDEX_MAGIC "TRIMTAB2"
 #define INDEX_FILE "trimtab/files.index"
 
-/* A byte for each entry: whether it is BACK. From then on it is the program's to change and remove. */
+/* A byte for each entry: whether it is BACK. After that the program may change and remove it. */
 #define STATE_FILE "trimtab/files.state"
 enum { AWAY, BACK };
 
-/* A KEPT_PROGRAM was not removed, but what it needs to start was. */
+/* A KEPT_PROGRAM was not removed, but files that it needs to start were. */
 enum entry_kind { REGULAR, LINK, FOLDER, KEPT_PROGRAM };
 
-/* Where contents are; for a store see ../fallback/store.h. */
+/* The place of contents; for a store see ../fallback/store.h. */
 enum contents_kind { ORIGINAL_FOLDER, STORE };
 
 enum { DIGEST_BYTES = 16, BLOCK_ENTRIES = 16, NAME_BYTES = 256, LONGEST_PATH = 4096 };
@@ -53,14 +54,14 @@ enum { HAS_SAME_TIME = 1, HAS_MORE = 2, FLAG_BITS = 2 };
 struct index_header {
   char magic[8];
   uint64_t file_bytes; /* of the whole index */
-  uint8_t id[16];      /* of what follows the header: the beginning of its SHA-256 */
+  uint8_t id[16];      /* of the bytes after the header: the beginning of their SHA-256 */
   uint32_t kind, entries, filter_words, folders, attributes, endings, text_bytes, record_bytes, check;
   char location[4028]; /* a folder or an http:// address; "" for the store in the environment */
 };
 
-/* A folder, removed or not. Its entries end where those of the next one begin. */
+/* A folder, removed or not. Its entries end where those of the next folder begin. */
 struct folder {
-  uint32_t hash, above; /* of the path; the row of the folder that it lies in */
+  uint32_t hash, above; /* of the path; the row of its parent folder */
   uint32_t name, first; /* in the text; the number of its first entry */
 };
 
@@ -72,44 +73,45 @@ struct attributes {
   uint32_t kind, mode, user, group;
 };
 
-/* An entry as it was read. What it points at is the index's. */
+/* A parsed entry. Its pointers point into the index. */
 struct entry {
   uint32_t number, kind, mode, user, group;
   uint32_t modified_ns;
   int64_t modified_s;
   uint64_t bytes;
   const uint8_t *digest; /* the first DIGEST_BYTES of the SHA-256 of a file's contents */
-  const char *target;    /* a link's text, else "" */
-  const char *names;     /* of the file, behind one another, and ""; "" for one that has no other */
-  uint32_t needs;        /* how many have to be there when it is executed */
-  const uint8_t *first_need, *end; /* their numbers, and where the records do */
+  const char *target;    /* a link's text, otherwise "" */
+  const char *names;     /* of the file, in sequence, and ""; only "" if it has no other */
+  uint32_t needs;        /* how many it needs when it is executed */
+  const uint8_t *first_need, *end; /* their numbers, and the end of the records */
   const char *name;                /* the last component of `path` */
   char path[LONGEST_PATH];
 };
 
-/* Map the index of the environment; 0 where it has none. Ends the program for one that is damaged. */
+/* Map the index of the environment; returns 0 without one. Ends the program if it is damaged. */
 int map_index(const char *environment);
 
 const struct index_header *index_header(void);
 
-/* Whether any component of a path may have a name of which something was removed. */
+/* Whether any component of a path may be the name of a removed entry. */
 GENERAL int may_be_removed(const char *path);
 
-/* Whether a path below the environment, spelled without `.`, `..` and empty names, or one above it, may be an
- * entry's: the filter passes its name and all of it, and of its folder something was removed. No system call is
- * made. */
+/* Whether a path may be an entry's: the filter passes its name and the whole path, and its folder
+ * lost something. The path is below the environment or above it, without `.`, `..` and empty names.
+ * Makes no system call. */
 GENERAL int may_be_entry(const char *path);
 
-/* Read an entry, and end the program if it is damaged; 0 where nothing was removed at the path. */
+/* Read an entry, and end the program if it is damaged; returns 0 if nothing was removed at the
+ * path. */
 int entry_at(const char *path, struct entry *entry);
 void entry_number(uint32_t number, struct entry *entry);
 
-/* A folder of which something was removed, or NULL; the number of these, and each of them. */
+/* A folder that lost something, or NULL; the number of these, and each of them. */
 GENERAL const struct folder *folder_at(const char *path);
 GENERAL uint32_t children_of(const struct folder *folder);
 int child_of(const struct folder *folder, const char *name, struct entry *entry);
 
-/* Write the path of a thing that an entry needs. */
+/* Write the path of an entry that another entry needs. */
 void need_of(const struct entry *entry, uint32_t number, struct entry *need);
 
 #endif

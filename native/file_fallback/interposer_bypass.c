@@ -8,7 +8,7 @@
 
 enum { NAME_BYTES = 4096 };
 
-/* As many bytes as are there, up to `most`; -errno. */
+/* Read up to `most` bytes; returns -errno on failure. */
 static long read_at(long file, void *to, uint64_t most, uint64_t offset) {
   return offset > INT64_MAX ? 0 : KERNEL(__NR_pread64, file, to, most, offset);
 }

@@ -9,14 +9,15 @@
 
 enum { MOST_OPEN = 1 << 16, PAGE_BYTES = 4096 };
 
-/* Of an open folder that is being listed, of which something was away when that began. What comes back
- * meanwhile stays among ours, so that every name is in the list once. Who lists takes it out, so that no two
- * threads have it. */
+/* Of an open folder that is being listed, and the entries missing at the beginning of the list.
+ * Entries restored meanwhile stay in our part, so every name is in the list once. A thread that
+ * lists takes it out, so that no two threads have it. */
 static struct absent *listings[MOST_OPEN];
-static struct absent told; /* of one whose list is whole: unless it begins anew, the kernel goes on */
+static struct absent told; /* for a complete list: unless it begins again, the kernel continues */
 
-/* The process that the table is of. Its page is zeros in a forked child, which has a table of its own. A child
- * that shares the memory (vfork(2), posix_spawn(3)) finds another process: its open files are not the table's. */
+/* The process of the table. Its page reads as zeros in a forked child, which then has its own
+ * table. A child that shares the memory (vfork(2), posix_spawn(3)) finds another process number:
+ * the table does not describe its open files. */
 static long *owner;
 
 static int owns_table(void) {
@@ -43,7 +44,7 @@ static const struct folder *folder_of(struct walk *walk, long folder) {
 
 static GENERAL long position_of(long folder) { return KERNEL(__NR_lseek, folder, 0, SEEK_CUR, 0); }
 
-/* What is known of the listing of an open folder; NULL where it is another folder by now, or begins. */
+/* The known listing of an open folder; NULL if it is another folder now, or begins. */
 static struct absent *take_listing(long folder, long position) {
   struct absent *listing = __atomic_exchange_n(&listings[folder], NULL, __ATOMIC_ACQ_REL);
   struct status status;
@@ -55,7 +56,8 @@ static struct absent *take_listing(long folder, long position) {
   return NULL;
 }
 
-/* Whether it is kept: not by a child that shares the memory. That a list is whole, any process may say. */
+/* Whether it is kept: not by a child that shares the memory. Any process may note that a list is
+ * complete. */
 static int keep_listing(long folder, struct absent *listing) {
   struct absent *other = NULL;
   struct status status;
@@ -80,14 +82,14 @@ static struct absent *begin_listing(struct walk *walk, long folder) {
   return rows ? absent_of(rows) : NULL;
 }
 
-/* Take what came back meanwhile out of the kernel's entries. */
+/* Remove entries that were restored meanwhile from the kernel's entries. */
 static long without_ours(const struct absent *listing, uint8_t *entries, long bytes) {
   long kept = 0, each;
   for (long at = 0; at < bytes; at += each) {
     const struct listed *listed = (const struct listed *)(entries + at);
     each = listed->bytes;
     if (is_absent(listing, listed->name)) continue;
-    if (kept != at) /* to a lower place, byte by byte */
+    if (kept != at) /* to a lower address, byte by byte */
       for (long i = 0; i < each; i++) ((volatile uint8_t *)entries)[kept + i] = entries[at + i];
     kept += each;
   }
@@ -99,7 +101,7 @@ static GENERAL int is_active(long folder) {
   return listing && listing != &told;
 }
 
-/* Most folders have lost nothing: that is found out with little. */
+/* Most folders have lost nothing: find that out cheaply. */
 GENERAL int asks_for_removed(long folder) {
   enum { ORDINARY_BYTES = 512 };
   char path[ORDINARY_BYTES];
@@ -120,7 +122,8 @@ static long list_by_kernel(long folder, uint8_t *to, size_t room) {
   return KERNEL(__NR_getdents64, folder, to, room, 0);
 }
 
-/* Where nothing can be kept between two calls, what is away comes before the first of the kernel's entries. */
+/* If nothing can be kept between two calls, missing entries come before the kernel's first
+ * entries. */
 static long list_at_once(struct walk *walk, long folder, uint8_t *to, size_t room) {
   struct absent *listing = position_of(folder) ? NULL : begin_listing(walk, folder);
   long ours = listing ? put_absent(listing, to, room) : 0, result = 0;
@@ -130,10 +133,10 @@ static long list_at_once(struct walk *walk, long folder, uint8_t *to, size_t roo
   return result > 0 ? result : list_by_kernel(folder, to, room);
 }
 
-/* What is away follows the last of the kernel's entries, where there is room in the same call. */
+/* Missing entries follow the kernel's last entries, in the same call if they fit. */
 long list_folder(struct walk *walk, long folder, uint8_t *to, size_t room) {
   struct absent *listing = NULL;
-  long position = 0; /* as `asks_for_removed` saw where no listing is kept */
+  long position = 0; /* as `asks_for_removed` found if no listing is kept */
   if (is_active(folder)) {
     if (!owns_table()) return list_at_once(walk, folder, to, room);
     position = position_of(folder);
@@ -168,7 +171,7 @@ void keep_from_removal(const char *below) {
   drop_memory(walk, sizeof *walk);
 }
 
-/* On its way each brings back the folders above. */
+/* Each restores its parent folders too. */
 void bring_back_below(const char *below) {
   size_t length = strlen(below);
   struct walk *walk = new_memory(sizeof *walk);

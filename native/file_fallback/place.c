@@ -64,14 +64,14 @@ int is_own_cache(const char *folder) {
   if (!named && may_write_environment()) return 1;
   KERNEL(__NR_mkdir, folder, 0700, 0, 0);
   long error = status_of(AT_FDCWD, folder, named ? 0 : AT_SYMLINK_NOFOLLOW, &status);
-  if (error) return named && error == -ENOENT; /* the fetcher makes the folders above it too */
+  if (error) return named && error == -ENOENT; /* the fetcher also makes missing parents */
   return is_folder(&status) && !(status.mode & 022) &&
          (status.user == (uint32_t)KERNEL(__NR_geteuid, 0, 0, 0, 0) || (named && !status.user));
 }
 
 void name_own_folder(char to[PATH_BYTES]) { name_cache(to, 0); }
 
-/* A folder that nobody else may change. */
+/* Whether nobody else may change the folder. */
 static int is_own(const char *path) {
   struct status status;
   return !status_of(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &status) && is_folder(&status) &&
@@ -89,12 +89,12 @@ int has_own_folder(void) {
   return make_own(named) || *chosen_cache;
 }
 
-/* Find the overlay where it is, or where it is made by `is_ours`. */
+/* Find an existing overlay, or make it with `is_ours`. */
 static int find_overlay(char named[PATH_BYTES], int (*is_ours)(const char *path)) {
   if (*overlay) return 1;
   name_cache(named, 0);
   struct text text = {named, named + strlen(named), named + PATH_BYTES, 1};
-  /* Nothing is made in somebody else's, nor where a link by that name leads. */
+  /* Nothing is made in a folder of another user, nor behind a link of that name. */
   if (!is_ours(named) && !*chosen_cache) return 0;
   put(&text, "/files-");
   put_hexadecimal(&text, index_header()->id, sizeof index_header()->id);
@@ -112,7 +112,7 @@ void find_environment(const char *library, char **variables) {
   is_in_environment =
       !status_of(AT_FDCWD, *environment_root ? environment_root : "/", 0, &root_status) &&
       map_index(environment_root);
-  /* Who started this program may have left it a folder there. */
+  /* The parent of this program may have left it a folder there. */
   if (is_in_environment) find_overlay(named, is_own);
 }
 

@@ -39,7 +39,7 @@ static const char *value_of(char *const *variables, size_t count, const char *na
   return NULL;
 }
 
-/* Whether `part` is among those that colons and spaces separate, as in LD_PRELOAD. */
+/* Whether `part` is in a list separated by colons and spaces, as in LD_PRELOAD. */
 static int has_part(const char *list, const char *part) {
   size_t length = strlen(part);
   for (; list && *list; list++) {
@@ -56,7 +56,7 @@ static void put_name(struct text *text, const char *begin, const char *part) {
   put(text, part);
 }
 
-/* All parts of a list but one. */
+/* Write all parts of a list except one. */
 static void put_others(struct text *text, const char *list, const char *left_out) {
   const char *begin = text->at;
   size_t length = strlen(left_out);
@@ -71,7 +71,7 @@ static void put_others(struct text *text, const char *list, const char *left_out
   }
 }
 
-/* Whether the program is one of another slim environment, which loads a library of its own. */
+/* Whether the program belongs to another slim environment, which loads its own library. */
 static int is_of_another(const char *path) {
   char place[PATH_BYTES];
   struct status theirs, ours;
@@ -87,14 +87,14 @@ static int is_of_another(const char *path) {
          theirs.device != ours.device || theirs.file != ours.file;
 }
 
-/* Programs for other processors, and their C libraries, complain of a library that is none for them. */
+/* Programs for other processors, and their C libraries, report an error for our library. */
 static int may_load_us(const uint8_t *head) {
   const Elf64_Ehdr *header = (const Elf64_Ehdr *)head;
   return !memcmp(header->e_ident, ELFMAG, SELFMAG) && header->e_ident[EI_CLASS] == ELFCLASS64 &&
          header->e_machine == EM_X86_64;
 }
 
-/* LD_PRELOAD has no way to spell them. */
+/* LD_PRELOAD cannot hold such paths. */
 static int has_separator(const char *path) {
   for (; *path; path++)
     if (*path == ' ' || *path == ':') return 1;
@@ -119,7 +119,7 @@ static void choose_preload(struct start *start, const char *path, const uint8_t 
   if (!text.whole) *start->preload = 0;
 }
 
-/* The dynamic linker looks for libraries where they were, before anything of ours runs. */
+/* The dynamic linker looks for libraries at their old places before our code runs. */
 static void choose_libraries(struct start *start, const struct entry *program, char *const *variables) {
   const char *before = value_of(variables, start->variables, libraries);
   struct status status;
@@ -143,7 +143,7 @@ static void choose_libraries(struct start *start, const struct entry *program, c
   if (!found || !text.whole) *start->libraries = 0;
 }
 
-/* The words of a script's first line, as the kernel takes them. */
+/* The words of a script's first line, as the kernel splits them. */
 static int read_first_line(char *head, char word[HEAD_BYTES], char argument[HEAD_BYTES]) {
   char *end = head + 2, *name, *rest;
   while (*end && *end != '\n') end++;
@@ -174,7 +174,7 @@ static long read_head(long folder, const char *path, int flags, char head[HEAD_B
   return bytes;
 }
 
-/* A folder for temporary files often forbids it, as with `docker run --tmpfs`. */
+/* A folder for temporary files often forbids execution, as with `docker run --tmpfs`. */
 static void check_executable(const char *path) {
   enum { FLAGS = 10, NO_EXECUTION = 8, WORDS = 16 }; /* of struct statfs; ST_NOEXEC */
   uint64_t found[WORDS];
@@ -184,13 +184,13 @@ static void check_executable(const char *path) {
             "or profile the workload with what it does now", "");
 }
 
-/* Who looks for a program along PATH goes on where one may not be executed. */
+/* A search along PATH continues after a file that may not be executed. */
 static int may_be_executed(long folder, const char *path) {
   enum { MAY_EXECUTE = 1 };
   return !KERNEL(__NR_faccessat, folder, path, MAY_EXECUTE, 0);
 }
 
-/* Not of one that has rights of its own: it would lose them. */
+/* Not for a program with rights of its own: it would lose them. */
 static int asks_for_init(long folder, const char *path) {
   enum { RIGHTS_OF_OWNERS = 06000 };
   struct status status;

@@ -1,5 +1,5 @@
-/* What a program is started with: variables by which it finds libraries that came back in the overlay,
- * and by which it loads this library; and the interpreter of a script, where either is in the overlay. */
+/* The start of a program: variables to find libraries in the overlay and to load this library, and
+ * the interpreter of a script, if either is in the overlay. */
 #ifndef TRIMTAB_PROGRAM_H
 #define TRIMTAB_PROGRAM_H
 
@@ -10,31 +10,31 @@
 enum { VARIABLE_BYTES = 4 * PATH_BYTES, HEAD_BYTES = 256 };
 
 struct start {
-  int is_known;            /* whether its words and variables can be read, and the rest was found out */
+  int is_known;            /* whether all could be read and found out */
   size_t words, variables; /* how many */
-  char preload[VARIABLE_BYTES], libraries[VARIABLE_BYTES]; /* whole variables; "" for as they are */
-  int no_preload;                                          /* LD_PRELOAD is to be left out */
-  char interpreter[PATH_BYTES];                            /* "" where the kernel finds it itself */
-  char word[HEAD_BYTES], argument[HEAD_BYTES]; /* as the script names it, and the word behind it */
-  int by_init; /* the program of init.h starts it, as this library does not hear its calls */
+  char preload[VARIABLE_BYTES], libraries[VARIABLE_BYTES]; /* whole variables; "" if unchanged */
+  int no_preload;                                          /* LD_PRELOAD has to be left out */
+  char interpreter[PATH_BYTES];                            /* "" if the kernel finds it itself */
+  char word[HEAD_BYTES], argument[HEAD_BYTES]; /* from the script, and the word after it */
+  int by_init; /* the program of init.h starts it, as this library does not see its calls */
 };
 
-/* Learn whether the environment has a program that starts others. */
+/* Find out whether the environment has a program that starts others. */
 void find_init(void);
 
-/* Whether each program that is started needs a look: in a whole root, the linker's own configuration
- * has all of them load this library, and it is for those that do not. */
+/* Whether each started program has to be checked. In a whole root, the linker's own configuration
+ * makes all load this library; the check is for those that do not. */
 GENERAL int looks_after_children(void);
 
-/* Have nothing of an earlier start in it but texts. */
+/* Clear everything of an earlier start except texts. */
 GENERAL void forget_start(struct start *start);
 
-/* Find out what `path` in the open folder `folder` is to be started with; bring back what it needs. */
+/* Find out how to start `path` in the open folder `folder`; restore what it needs. */
 void prepare_start(struct start *start, struct walk *walk, long folder, const char *path, int flags,
                    char *const *words, char *const *variables);
 
-/* Lay out words and variables for it in `room`, of as many bytes as `start_bytes` says. Changes what of
- * `path`, `words` and `variables` has to be another; a script is told that it is `called`. */
+/* Lay out words and variables for it in `room`, of the size from `start_bytes`. Changes those of
+ * `path`, `words` and `variables` that need it; a script gets the name `called`. */
 GENERAL size_t start_bytes(const struct start *start, const char *path, const char *called);
 GENERAL void lay_out(const struct start *start, uint8_t *room, const char *called, const char **path,
                      char *const **words, char *const **variables);

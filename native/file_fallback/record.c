@@ -17,10 +17,10 @@ enum { LINE_BYTES = 4 * PATH_BYTES + 256 };
 static enum { RESTORE, STRICT, REPORT } behaviour;
 static char record_path[PATH_BYTES], hook[PATH_BYTES], **all_variables;
 static unsigned long misses;
-static long counting; /* the process that they are of */
+static long counting; /* the process that counts */
 static int is_in_own_folder; /* the record, as the environment cannot be written */
 
-/* Where no other was named. */
+/* If no other was named. */
 static void choose_record(void) {
   is_in_own_folder = !may_write_environment();
   if (!is_in_own_folder) {
@@ -60,7 +60,7 @@ static void begin_line(struct text *line) {
   put_number(line, (uint64_t)now.tv_nsec / 1000000, 3);
 }
 
-/* One write a line, so that the lines of several processes do not mix. */
+/* One write per line, so that lines of several processes do not mix. */
 static void append(const struct text *line) {
   size_t bytes = (size_t)(line->at - line->begin);
   if (!*record_path) choose_record();
@@ -76,7 +76,7 @@ int note_miss(const char *path, uint32_t kind) {
   static const char *const kinds[] = {"file", "link", "folder"};
   char *buffer = new_memory(LINE_BYTES);
   long process = KERNEL(__NR_getpid, 0, 0, 0, 0);
-  if (process != counting) misses = 0; /* a forked child begins anew */
+  if (process != counting) misses = 0; /* a forked child starts at 0 */
   counting = process;
   misses++;
   if (buffer && behaviour != REPORT) {
@@ -108,7 +108,7 @@ static void append_count(void) {
   drop_memory(buffer, LINE_BYTES);
 }
 
-/* Each process that ends so has a line, for who waits for it in turn. */
+/* Each process that ends so writes a line, for its own waiting parent. */
 __attribute__((noreturn)) static void end_likewise(const char *child) {
   misses = 0;
   append_count();
@@ -142,6 +142,6 @@ __attribute__((destructor)) static void finish(void) {
   char *arguments[] = {hook, record_path, NULL};
   if (!misses || KERNEL(__NR_getpid, 0, 0, 0, 0) != counting) return;
   append_count();
-  /* Those of the start are elsewhere once the program has set one. */
+  /* The variables of the start are elsewhere once the program has set one. */
   if (*hook) run(arguments, &environ && environ ? environ : all_variables);
 }

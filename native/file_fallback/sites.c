@@ -1,9 +1,9 @@
-/* A system call in glibc is the instruction `syscall` and a comparison of what it returned with
- * -4096, eight or seven bytes that stand for nothing else. A jump takes their place, to a few
- * instructions that ask answer.c and make the comparison. So calls come by that the C library makes
- * within itself, as fopen(3) and setlocale(3) do, and the dynamic linker's; programs that were bound to
- * the C library before this library was loaded, as Python was, are no exception; and errno, locks and
- * cancellation stay the C library's own. */
+/* A system call in glibc is the instruction `syscall` and a comparison of its result with -4096:
+ * eight or seven bytes that mean nothing else. They are replaced by a jump to a few instructions
+ * that call answer.c and make the comparison. So calls inside the C library, as in fopen(3) and
+ * setlocale(3), and in the dynamic linker are intercepted too. This works for programs that were
+ * bound to the C library before, such as Python. errno, locks and cancellation stay with the C
+ * library. */
 #define _GNU_SOURCE
 #include "sites.h"
 
@@ -22,13 +22,13 @@ enum {
   MOST_STUBS = 200,
   MOST_TEXTS = 8,
   AREA_BYTES = 8192,
-  NEAR_CALL = 64,     /* before a call the place where its number is loaded */
+  NEAR_CALL = 64,     /* bytes before a call for loading its number */
   NEAR_JUMP = 256,    /* of a jump to the comparison */
-  AFTER_SYMBOL = 512, /* some of a function's calls stand in a function without a name behind it */
+  AFTER_SYMBOL = 512, /* some calls of a function are in a nameless function after it */
   PAGE_BYTES = 4096
 };
 
-/* glibc's and, in programs without threads before 2.34, libpthread's. */
+/* Functions of glibc and, in programs without threads before 2.34, of libpthread. */
 static const char *const functions[] = {
     "__open_nocancel", "open", "openat", "creat", "__xstat", "__lxstat", "__fxstatat", "fstatat",
     "statx", "access", "faccessat", "readlink", "readlinkat", "execve", "execveat", "fexecve",
@@ -45,8 +45,8 @@ extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void 
 
 extern int *__errno_location(void) __attribute__((weak));
 
-/* rax has the number. A leaf function may keep values in the 128 bytes below its stack pointer, which
- * the stub has passed. */
+/* rax has the number. A leaf function may use the 128 bytes below its stack pointer; the stub has
+ * skipped them. */
 __asm__(".text\n"
         "enter:\n\t"
         "push %rbp\n\tmov %rsp, %rbp\n\t"
@@ -61,10 +61,10 @@ extern void enter(void) __attribute__((visibility("hidden")));
 
 static uint8_t *area; /* the address of `enter`, then stubs */
 static int stubs;
-static uint8_t *taken[MOST_STUBS]; /* the calls that they stand for */
+static uint8_t *taken[MOST_STUBS]; /* the calls that the stubs replace */
 static struct {
   uint8_t *begin, *end;
-} texts[MOST_TEXTS]; /* whole pages, in which these are */
+} texts[MOST_TEXTS]; /* the whole pages of these */
 static int text_count;
 
 static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t count) {
@@ -98,7 +98,7 @@ static int has_area(const uint8_t *near) {
   return is_near(area, near);
 }
 
-/* The bytes of the comparison behind a `syscall`: cmp $-4096 or $-4095, %rax or %eax. */
+/* The bytes of the comparison after a `syscall`: cmp $-4096 or $-4095, %rax or %eax. */
 static size_t comparison_at(const uint8_t *at) {
   size_t wide = at[0] == 0x48;
   at += wide;
@@ -106,7 +106,7 @@ static size_t comparison_at(const uint8_t *at) {
   return 5 + wide;
 }
 
-/* Whether `mov $number, %eax` stands before a call, of one that is ours. */
+/* Whether a `mov $number, %eax` with one of our numbers precedes a call. */
 static int loads_number(const uint8_t *call, const uint8_t *begin) {
   const uint8_t *from = call - begin > NEAR_CALL ? call - NEAR_CALL : begin;
   for (; from + 5 <= call; from++) {
@@ -119,7 +119,7 @@ static int loads_number(const uint8_t *call, const uint8_t *begin) {
   return 0;
 }
 
-/* Whether bytes around look like a jump to `target`, which must not land in the middle of ours. */
+/* Whether nearby bytes look like a jump to `target`, which must not be inside our jump. */
 static int is_jumped_to(const uint8_t *target, const uint8_t *begin, const uint8_t *end) {
   const uint8_t *at = target - begin > NEAR_JUMP ? target - NEAR_JUMP : begin + 2;
   const uint8_t *last = end - target > NEAR_JUMP ? target + NEAR_JUMP : end - 4;
@@ -159,7 +159,7 @@ static int has_call(const uint8_t *function, size_t bytes) {
   return 0;
 }
 
-/* Where `syscall` may stand in the 16 bytes from `at` on, a bit each. */
+/* A bit for each of the 16 bytes from `at` on where `syscall` may be. */
 static unsigned calls_in(const uint8_t *at) {
   __m128i first = _mm_loadu_si128((const __m128i *)at);
   __m128i second = _mm_loadu_si128((const __m128i *)(at + 1));
@@ -180,8 +180,8 @@ static void find_calls(uint8_t *from, uint8_t *to, uint8_t *begin, uint8_t *end,
     }
 }
 
-/* From glibc 2.41 on these make their calls in a function that does so for all others that wait, with the
- * number in a register. There they begin with a jump to ours. */
+/* From glibc 2.41 on these functions use one common function for all waiting calls, with the number
+ * in a register. They then begin with a jump to ours. */
 static int made(long number, const void *a, long b, long c, long d) {
   const long arguments[6] = {(long)a, b, c, d, 0, 0};
   long result = answer(number, arguments);
@@ -199,7 +199,7 @@ static int our_creat(const char *path, unsigned mode) {
   return made(__NR_creat, path, (long)mode, 0, 0);
 }
 
-/* Of a function in which no call was found: jmp *0(%rip), and where to. */
+/* For a function without a found call: jmp *0(%rip), and its target. */
 static void replace(uint8_t *function, const char *name) {
   static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0};
   void *ours = is_same(name, "open")     ? (void *)our_open
@@ -218,7 +218,7 @@ struct symbols {
   const uint32_t *hash; /* DT_GNU_HASH */
 };
 
-/* Of an object that the linker has not relocated itself, as the vDSO, addresses are relative. */
+/* In an object that the linker has not relocated, such as the vDSO, addresses are relative. */
 static const void *address_in(const struct dl_phdr_info *info, ElfW(Addr) value) {
   return (const void *)(value < info->dlpi_addr ? info->dlpi_addr + value : value);
 }
@@ -238,7 +238,7 @@ static int find_symbols(const struct dl_phdr_info *info, struct symbols *symbols
   return symbols->rows && symbols->names && symbols->hash;
 }
 
-/* Find the calls of the functions of one name, which may have several versions. */
+/* Find the calls in the functions of one name, which may have several versions. */
 static void find_in_function(const struct dl_phdr_info *info, const struct symbols *symbols,
                                const char *name, uint8_t *begin, uint8_t *end) {
   uint32_t hash = 5381;
@@ -301,7 +301,7 @@ const char *own_path(void) {
   return dl_iterate_phdr && dl_iterate_phdr(names_us, &path) ? path : NULL;
 }
 
-/* Pages stay executable meanwhile, as other threads may run. */
+/* Pages stay executable, as other threads may run. */
 static long protect_texts(int protection) {
   long error = 0;
   for (int i = 0; i < text_count; i++)

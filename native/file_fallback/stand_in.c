@@ -29,8 +29,8 @@ static void make_folders(int in_overlay) {
     if (path_of(path, in_overlay, folders[i])) KERNEL(__NR_mkdir, path, 0755, 0, 0);
 }
 
-/* Its time is given to it last: without that it is not whole, and made again by who has the lock. A file
- * system may keep only the seconds. */
+/* Its time is set last: with another time it is incomplete, and the holder of the lock makes it
+ * again. A file system may only keep the seconds. */
 static int is_whole(const struct entry *entry, const char *place) {
   struct status status;
   return !status_of(AT_FDCWD, place, AT_SYMLINK_NOFOLLOW, &status) &&
@@ -38,7 +38,7 @@ static int is_whole(const struct entry *entry, const char *place) {
          (!status.modified[1] || status.modified[1] == entry->modified_ns);
 }
 
-/* In its place from the first: another name meanwhile would cost as much again. */
+/* Made directly in its place: another name would cost as much again. */
 static long make(const struct entry *entry, int in_overlay, const char *place) {
   enum { FLAGS = O_WRONLY | O_CREAT | O_NOFOLLOW, RIGHTS = 0777 };
   long file = open_path(AT_FDCWD, place, FLAGS, entry->mode & RIGHTS);
@@ -60,7 +60,7 @@ static int is_back(long state, int in_overlay, const struct entry *entry) {
                    : has_state(state, entry, BACK);
 }
 
-/* 1 where it stands there, 0 where the file itself came back or is gone, -errno where none can be made. */
+/* 1 if it exists, 0 if the file itself was restored or is gone, -errno if none can be made. */
 static long stand_in(const struct entry *entry, int in_overlay) {
   char place[PATH_BYTES];
   if (!path_of_stand_in(place, in_overlay, entry)) return -ENAMETOOLONG;
@@ -77,7 +77,7 @@ static long stand_in(const struct entry *entry, int in_overlay) {
   return result;
 }
 
-/* Whether the file came back for others, where this process may only read what is known of it. */
+/* Whether others restored the file, while this process may only read its metadata. */
 static int is_back_for_others(const struct entry *entry) {
   long state = open_state(O_RDONLY);
   int back = state >= 0 && has_state(state, entry, BACK);
@@ -161,6 +161,6 @@ long tell(const struct call *call, const long arguments[6], const struct entry *
     case __NR_readlinkat: return -EINVAL;
     case __NR_listxattr:
     case __NR_llistxattr: return 0;
-    default: return -ENODATA; /* no attributes come back */
+    default: return -ENODATA; /* no extended attributes are restored */
   }
 }

@@ -1,7 +1,6 @@
-/* A library loaded into the programs of a slim environment. Files that no traced run used are not in
- * it; a program that asks for one finds it nevertheless: the file comes back, and the system call that
- * failed without it is made again. What happens besides depends on TRIMTAB_FALLBACK, as for functions
- * (../fallback/start.c). */
+/* A library loaded into the programs of a slim environment, which lacks files that no traced run
+ * used. If a program asks for a removed file, the library restores it and repeats the failed system
+ * call. The rest depends on TRIMTAB_FALLBACK, as for functions (../fallback/start.c). */
 #include <asm/unistd_64.h>
 #include <elf.h>
 
@@ -14,8 +13,8 @@
 
 extern unsigned long getauxval(unsigned long type) __attribute__((weak));
 
-/* Whether this program has rights that who started it has not: what that one says of stores, records and
- * hooks is not listened to. */
+/* Whether this program has more rights than its parent: then the parent's settings for stores,
+ * records and hooks are ignored. */
 static int has_more_rights(void) {
   if (getauxval)
     return getauxval(AT_SECURE) || getauxval(AT_UID) != getauxval(AT_EUID) ||

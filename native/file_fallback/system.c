@@ -56,7 +56,7 @@ int may_grow(long file, uint64_t bytes) {
 
 GENERAL void drop_memory(void *at, size_t bytes) { KERNEL(__NR_munmap, at, bytes, 0, 0); }
 
-/* The kernel reads a signal mask before it looks at `how`, and writes nothing. */
+/* The kernel reads a signal mask before it checks `how`, and writes nothing. */
 GENERAL int is_readable(const void *address) {
   return KERNEL(__NR_rt_sigprocmask, ~0, (uintptr_t)address & ~7ul, NULL, 8) != -EFAULT;
 }
@@ -79,7 +79,7 @@ GENERAL long length_of(const char *text, size_t limit) {
   return -1;
 }
 
-/* By instructions, so that the compiler makes no call of itself out of a loop. */
+/* In assembly, as the compiler would turn a loop into a call of this function. */
 GENERAL void *(memcpy)(void *restrict to, const void *restrict from, size_t bytes) {
   void *at = to;
   __asm__ volatile("rep movsb" : "+D"(at), "+S"(from), "+c"(bytes) : : "memory");

@@ -1,6 +1,6 @@
-/* The kernel and what a C library has of plain memory and text. This library is loaded before the C
- * library is ready, into programs of any version of it, and answers in the middle of its functions: so
- * it calls none of them. */
+/* System calls, and replacements for a C library's memory and text functions. This library is
+ * loaded before the C library is ready, into programs with any version of it, and answers in the
+ * middle of its functions: so it calls none of them. */
 #ifndef TRIMTAB_SYSTEM_H
 #define TRIMTAB_SYSTEM_H
 
@@ -9,12 +9,13 @@
 
 #include "../kernel_call/kernel_call.h"
 
-/* Of functions that change no vector register: the C library keeps values in these over a system call. */
+/* For functions that change no vector register: the C library keeps values in these across a system
+ * call. */
 #define GENERAL __attribute__((target("general-regs-only")))
 
 #define KERNEL(number, a, b, c, d) kernel(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 
-/* What kernel stat(2) fills in; glibc's structure is the same on x86-64. */
+/* The kernel's format for stat(2); glibc's structure is the same on x86-64. */
 struct status {
   uint64_t device, file, links;
   uint32_t mode, user, group, unused;
@@ -26,34 +27,35 @@ GENERAL int is_folder(const struct status *status);
 int is_regular(const struct status *status);
 GENERAL long status_of(long folder, const char *path, int flags, struct status *status);
 
-/* open(2) of a file that is closed soon, also where the program has as many open as it may, if its limit can
- * be raised for the moment. */
+/* open(2) of a file that is closed soon. If the program has reached its limit of open files, the
+ * limit is raised briefly, if possible. */
 long open_path(long folder, const char *path, int flags, unsigned mode);
 void close_file(long file);
 
-/* Whether a file may have so many more bytes: a process that writes beyond RLIMIT_FSIZE is sent SIGXFSZ. */
+/* Whether a file may grow by so many bytes: a process that writes beyond RLIMIT_FSIZE gets
+ * SIGXFSZ. */
 int may_grow(long file, uint64_t bytes);
 
-/* Fresh memory, zeros; NULL where the process may have no more. */
+/* New zeroed memory; NULL if the process may have no more. */
 GENERAL void *new_memory(size_t bytes);
 GENERAL void drop_memory(void *at, size_t bytes);
 
-/* Whether the kernel finds a thing by a path that leads over no link: 0, or -ELOOP, -ENOENT and so on. `flags` may
- * be O_DIRECTORY. */
+/* Whether the kernel finds a path that contains no link: 0, or -ELOOP, -ENOENT and so on. `flags`
+ * may be O_DIRECTORY. */
 GENERAL long find_without_links(long folder, const char *path, int flags);
 
 GENERAL int is_readable(const void *address);
 
-/* Pages that were readable a moment ago, at first none. */
+/* Pages that were readable a moment ago; none at first. */
 struct pages {
   uintptr_t known[8];
   unsigned next;
 };
 
-/* The same with one system call for texts that lie together. */
+/* The same with one system call for texts that are close together. */
 GENERAL int is_readable_too(const void *address, struct pages *pages);
 
-/* -1 where `text` has no end within `limit` bytes that can be read. */
+/* -1 if `text` has no end within `limit` readable bytes. */
 GENERAL long length_of(const char *text, size_t limit);
 
 void *memcpy(void *restrict to, const void *restrict from, size_t bytes);
@@ -65,10 +67,10 @@ GENERAL size_t strlen(const char *text);
 GENERAL int is_same(const char *a, const char *b);
 GENERAL int begins_with(const char *text, const char *start);
 
-/* Take the last component off a path, and the slash before it. */
+/* Remove the last component of a path, and the slash before it. */
 GENERAL void cut_last(char *path);
 
-/* A text that is put together in a buffer; `whole` is 0 once something had no room. */
+/* A text that is built in a buffer; `whole` becomes 0 if something did not fit. */
 struct text {
   char *begin, *at, *end;
   int whole;
@@ -78,15 +80,15 @@ GENERAL void put(struct text *text, const char *part);
 GENERAL void put_part(struct text *text, const char *part, size_t bytes);
 GENERAL void put_number(struct text *text, uint64_t number, int digits);
 void put_hexadecimal(struct text *text, const uint8_t *bytes, size_t count);
-/* The inside of a JSON string, as records/values.py has names of files. */
+/* The inside of a JSON string, with names of files as in records/values.py. */
 void put_json(struct text *text, const char *part);
 
 enum { STATUS_REMOVED = 70 }; /* EX_SOFTWARE */
 
-/* End with STATUS_REMOVED the program that missed something: this process, or what it serves. */
+/* End the program that missed something with STATUS_REMOVED: this process, or the one it serves. */
 __attribute__((noreturn)) void end_program(void);
 
-/* Tell people something, in up to five parts; and end the program with that. */
+/* Print a message in up to five parts; and end the program with it. */
 void say(const char *a, const char *b, const char *c, const char *d, const char *e);
 __attribute__((noreturn)) void give_up(const char *a, const char *b, const char *c, const char *d,
                                        const char *e);

@@ -9,7 +9,7 @@ enum { FREE, TAKEN, KNOWN };
 
 static struct {
   int state;
-  char name[NAME_BYTES]; /* behind a slash */
+  char name[NAME_BYTES]; /* after a slash */
   char target[TARGET_BYTES];
 } links[MOST];
 
@@ -30,9 +30,9 @@ static GENERAL int read_link(const char *path, char to[TARGET_BYTES]) {
   if (bytes <= 0 || bytes >= (long)sizeof read - 2) return 0;
   read[bytes] = 0;
   struct text text = text_in(to, TARGET_BYTES);
-  put(&text, *read == '/' ? "" : "/"); /* it lies at the top, and so does what a relative one leads to */
+  put(&text, *read == '/' ? "" : "/"); /* relative links start at the top too */
   put(&text, read);
-  for (const char *at = to; *at; at++) /* spelled plainly, or what follows would not be behind it */
+  for (const char *at = to; *at; at++) /* without `.` and `..`, or the rest would not follow it */
     if (*at == '/' && (at[1] == '/' || at[1] == '.' || !at[1])) return 0;
   return !find_without_links(AT_FDCWD, to, O_DIRECTORY);
 }

@@ -1,4 +1,4 @@
-/* Links at the top of the file system, such as /lib where /usr is merged: most paths that lead over a link lead
+/* Links at the top of the file system, such as /lib with a merged /usr: most paths with a link lead
  * over one of these. They are read once. */
 #ifndef TRIMTAB_TOP_LINKS_H
 #define TRIMTAB_TOP_LINKS_H
@@ -7,10 +7,11 @@
 
 #include "system.h"
 
-/* Where /NAME leads, without links, if that was learnt; else NULL. */
+/* The target of /NAME without links, if it is known; otherwise NULL. */
 GENERAL const char *top_link(const char *name, size_t length);
 
-/* Learn where /NAME leads; 0 where it is no link, leads over others, or was learnt before. */
+/* Read the target of /NAME; returns 0 if it is no link, leads over other links, or is known
+ * already. */
 GENERAL int learn_top_link(const char *name, size_t length);
 
 #endif

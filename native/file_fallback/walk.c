@@ -12,8 +12,8 @@
 
 enum { MOST_LINKS = 40 };
 
-/* The path of an open folder where /proc is not mounted: by a child that goes there. It has no signal
- * at its end, so that the program's own waits do not see it. */
+/* The path of an open folder if /proc is not mounted: a child changes to the folder. The child has
+ * no signal at its end, so the program's own waits do not see it. */
 static long path_by_child(long folder, char to[PATH_BYTES]) {
   long at = kernel(__NR_mmap, 0, PATH_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
                    0);
@@ -50,7 +50,7 @@ int path_of_folder(long folder, char to[PATH_BYTES]) {
   return 1;
 }
 
-/* Take the first component of the rest; its length. `is_last` says whether none follows. */
+/* Take the first component of the rest; returns its length. `is_last`: none follows. */
 static GENERAL size_t next_name(const char **rest, const char **name, int *is_last) {
   while (**rest == '/') ++*rest;
   *name = *rest;
@@ -59,7 +59,7 @@ static GENERAL size_t next_name(const char **rest, const char **name, int *is_la
   return (size_t)(*rest - *name);
 }
 
-/* Let the way go on with a link's text and then with the rest. */
+/* Continue with a link's text and then with the rest. */
 static int follow_link(struct walk *walk, const char *text, const char **rest) {
   struct text whole = text_in(walk->spelled, PATH_BYTES);
   put(&whole, text);
@@ -71,7 +71,7 @@ static int follow_link(struct walk *walk, const char *text, const char **rest) {
   return 1;
 }
 
-/* What is at `here`: -EINVAL for no link, the length of a link's text in `work`, or why not. */
+/* Examine `here`: -EINVAL if it is no link, the length of a link's text in `work`, or the error. */
 static long look(struct walk *walk, int is_last, int bring) {
   for (;;) {
     long result = KERNEL(__NR_readlink, walk->here, walk->work, PATH_BYTES - 1, 0);
@@ -96,14 +96,14 @@ static int go_down(struct walk *walk, const char *name, size_t length) {
   return here.whole;
 }
 
-/* The folder above may lie in the overlay too. At the end of the way that has to be known. */
+/* The parent folder may be in the overlay too. At the end of the path that has to be known. */
 static int go_up(struct walk *walk, int is_last, int bring) {
   cut_last(walk->here);
   walk->in_overlay = 0;
   return !is_last || !*walk->here || look(walk, 0, bring) == -EINVAL;
 }
 
-/* Whether a path begins at the top and has a name between all slashes: not `.`, `..`, or nothing. */
+/* Whether a path begins at the top and has a name between all slashes, other than `.` and `..`. */
 static GENERAL int is_spelled_plainly(const char *path) {
   const char *rest = path, *name;
   for (int is_last = 0; !is_last;) {
@@ -115,8 +115,8 @@ static GENERAL int is_spelled_plainly(const char *path) {
   return 1;
 }
 
-/* Most ways lead by folders alone that are there, which one call tells of all: the rest of the path, behind
- * these, and `here` at the last of them. NULL where the kernel does not tell. */
+/* Most paths only lead over existing folders, which one call checks together. Returns the rest of
+ * the path after them, with `here` at the last one, or NULL if the kernel does not tell. */
 static const char *take_folders(struct walk *walk, const char *path) {
   struct text here = text_in(walk->here, PATH_BYTES);
   if (!is_spelled_plainly(path)) return NULL;
@@ -146,7 +146,7 @@ GENERAL int has_nothing_removed(long folder, const char *path) {
     place.at += length > 1 ? length : 0;
     *place.at = 0;
   }
-  const char *top = NULL, *target = NULL; /* a link there, where it leads */
+  const char *top = NULL, *target = NULL; /* the target of a link there */
   size_t top_bytes = 0;
   for (int is_last = 0; !is_last;) {
     size_t length = next_name(&rest, &name, &is_last);

@@ -29,7 +29,7 @@ static long read_file(const char *path, char *to, size_t bytes) {
   return got;
 }
 
-/* The number behind a mark, and where the text goes on; NULL where the mark is not there. */
+/* The number after a mark, and the rest of the text; NULL without the mark. */
 static const char *number_after(const char *at, int64_t *number) {
   while (*at == ' ' || *at == '\t') at++;
   if (*at < '0' || *at > '9') return NULL;
@@ -69,8 +69,9 @@ static int has_ids(long thread, int64_t users[IDS], int64_t groups[IDS]) {
          read_ids(status, "\nUid:", users) && read_ids(status, "\nGid:", groups);
 }
 
-/* A superuser without the right to trace others may look at who became somebody else, if it takes the
- * same real user and group, and those for files. Its rights stay those of its effective user. */
+/* A superuser without the right to trace other users' processes may inspect one that changed its
+ * user, by taking the same real and file user and group. Its rights are still those of its
+ * effective user. */
 static int take_ids(long thread) {
   int64_t users[IDS], groups[IDS];
   if (KERNEL(__NR_geteuid, 0, 0, 0, 0) || !has_ids(thread, users, groups)) return 0;
@@ -90,7 +91,7 @@ static void give_back_ids(void) {
 
 static int is_refused(long result) { return result == -EPERM || result == -EACCES; }
 
-/* By the process's file of its memory. What a program may only read is written, too. */
+/* By the process's memory file. This also writes to pages that the program may only read. */
 static long move_by_file(long number, long thread, uint64_t address, const void *here, size_t bytes) {
   int writes = number == __NR_process_vm_writev;
   char name[NAME_BYTES];
@@ -106,8 +107,8 @@ static long move_by_call(long number, long thread, uint64_t address, const void 
   return kernel(number, thread, (long)&ours, 1, (long)&theirs, 1, 0);
 }
 
-/* Engines may refuse the calls and what they do not (Docker before version 23): then they refuse them also
- * for a process's own memory. */
+/* Engines may refuse these calls or not (Docker before version 23): if they do, also for a
+ * process's own memory. */
 static long move_once(long number, long thread, uint64_t address, const void *here, size_t bytes) {
   static enum { UNKNOWN, CALLS, FILES } way;
   char from = 0, to;
@@ -127,7 +128,7 @@ static long move(long number, long thread, uint64_t address, const void *here, s
   return result;
 }
 
-/* By pages, as the one behind the text may not be there. */
+/* By pages, as the page after the text may not exist. */
 long read_text(long thread, uint64_t address, char *to, size_t limit) {
   for (size_t at = 0; at < limit;) {
     size_t bytes = PAGE_BYTES - (address + at) % PAGE_BYTES;
@@ -173,7 +174,7 @@ int64_t position_of_asker(long thread, int folder) {
 int has_our_root(long thread) {
   char name[NAME_BYTES];
   struct status ours, theirs;
-  if (!is_proc_ours()) return 1; /* as far as can be known */
+  if (!is_proc_ours()) return 1; /* as far as is known */
   name_in_proc(name, thread, "/root", -1);
   long result = status_of(AT_FDCWD, name, 0, &theirs);
   if (is_refused(result) && take_ids(thread)) {

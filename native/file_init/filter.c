@@ -10,7 +10,7 @@
 #include "../file_fallback/calls.h"
 #include "../file_fallback/init.h"
 
-/* Newer than the oldest headers this is built with. */
+/* Newer than the oldest supported headers. */
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
@@ -20,10 +20,10 @@ enum { MOST_NUMBERS = 512, FOR_A_CALL = 2, ROOM = 512 };
 #define FIELD(name) offsetof(struct seccomp_data, name)
 #define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset)
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, action)
-/* Jumps count the instructions to skip if true and if false. */
+/* The last two numbers are the instructions to skip if true and if false. */
 #define EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, no)
 
-/* Calls of 32-bit programs have other numbers, as have those of x32. */
+/* Calls of 32-bit programs and of x32 have other numbers. */
 static const struct sock_filter head[] = {
     LOAD(FIELD(arch)),
     EQUAL(AUDIT_ARCH_X86_64, 1, 0),

@@ -13,14 +13,15 @@
 
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
-/* What engines take where an image has none. */
+/* The engines' default for images without one. */
 static const char usual_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 __attribute__((noreturn)) static void end(int status) {
   for (;;) KERNEL(__NR_exit_group, status, 0, 0, 0);
 }
 
-/* As execvp(3), but that a file that is no program is none: engines do not take it for a script of sh. */
+/* As execvp(3), but a file that is no program is an error: engines do not run it as a script of
+ * sh. */
 static long execute(const char *name, char **words, char **variables) {
   const char *folders = variable(variables, "PATH"), *at = name;
   char path[PATH_BYTES];
@@ -50,7 +51,7 @@ void become(char **words, const char *called, char **variables) {
   end(why == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
 }
 
-/* A message with a number and, where that is one, an open descriptor. */
+/* A message with a number and, if that is one, an open descriptor. */
 union control {
   struct cmsghdr head;
   uint8_t room[CMSG_SPACE(sizeof(int))];
@@ -71,7 +72,7 @@ static void send_listener(long to, long found) {
   KERNEL(__NR_sendmsg, to, &message, 0, 0);
 }
 
-/* Our own descriptor of it; -errno where the child has none, or ended before it could tell. */
+/* Our own descriptor of it; -errno if the child has none, or ended before it could send it. */
 static long receive_listener(long from) {
   union control control;
   long found = -ESRCH;
@@ -89,8 +90,8 @@ static long receive_listener(long from) {
 long launch(char **words, const char *called, char **variables, unsigned long signals, int must_be_served,
             long *listener) {
   int ends[2];
-  /* By a socket, as containers are refused what else gives a descriptor: pidfd_getfd(2), and unshare(2) for a
-   * child that shared ours. */
+  /* By a socket, as containers lack other ways to pass a descriptor: pidfd_getfd(2), and unshare(2)
+   * for a child that shared our descriptors. */
   if (KERNEL(__NR_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) return -EMFILE;
   long child = kernel(__NR_clone, SIGCHLD, 0, 0, 0, 0, 0);
   if (child == 0) {

@@ -12,15 +12,16 @@
 
 enum { MOST = 256, ROOM_BYTES = 1 << 16 };
 
-/* An open folder of a process that is being listed. The kernel gives its own entries itself, and this one sees
- * by the place in the list that there are no more. Places count the entries on an overlay file system, of a list
- * made when the folder is opened: so it looks in one that was opened before the program removed anything. */
+/* An open folder that a process is listing. The kernel returns its own entries itself; the position
+ * shows this process when they end. On an overlay file system positions count the entries of a list
+ * made when the folder is opened. So we look in a descriptor opened before the program removed
+ * anything. */
 static struct listing {
   long process;
   int folder;
   long open;
-  int64_t end;           /* where the kernel's entries ended when the listing began */
-  struct absent *absent; /* what was away then; NULL for a free row */
+  int64_t end;           /* the end of the kernel's entries when the listing began */
+  struct absent *absent; /* the missing entries at that time; NULL for a free row */
 } listings[MOST];
 static unsigned oldest;
 
@@ -46,7 +47,8 @@ static long open_folder(long thread, int folder) {
   return open_of_asker(thread, folder, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* Where the kernel's entries end from `position` on; and whether that is there already. */
+/* The position after the kernel's entries from `position` on; and whether that is the end
+ * already. */
 static int64_t end_from(long open, int64_t position, int *is_end) {
   long got = -1;
   int64_t at = KERNEL(__NR_lseek, open, position, SEEK_SET, 0);
@@ -97,7 +99,7 @@ int list_for(long thread, int folder, uint64_t to, uint64_t room, int64_t *resul
   if (!listing || position < 0 || listing->absent->folder != rows) return 0;
   if (position != listing->end) end_from(listing->open, position, &is_end);
   if (position != listing->end && !is_end) {
-    listing->absent->next = 0; /* it went back in the list */
+    listing->absent->next = 0; /* it moved back in the list */
     return 0;
   }
   *result = put_absent(listing->absent, buffer, room < sizeof buffer ? room : sizeof buffer);

@@ -1,10 +1,11 @@
 /* trimtab-init COMMAND ARGUMENTS...
  * trimtab-init --called NAME FILE ARGUMENTS...
  *
- * Runs a program of a slim root and puts back what it, and all that it starts, asks for and what was
- * removed. The library ../file_fallback does so within programs of glibc; this one serves those that it is
- * not loaded into, by questions that the kernel asks (seccomp_unotify(2)). It ends as the program does. It
- * lies in the root as INIT_PROGRAM, beside the index, and needs nothing else of it. */
+ * Runs a program of a slim root, and restores the removed files that it and its descendants ask
+ * for. The library ../file_fallback does so inside programs of glibc. This program serves programs
+ * that do not load it, by questions from the kernel (seccomp_unotify(2)). It ends as the program
+ * does. It lies in the root as INIT_PROGRAM, beside the index, and needs no other file of the
+ * root. */
 #define _GNU_SOURCE
 #include <asm/unistd_64.h>
 #include <errno.h>
@@ -31,7 +32,7 @@ static void finish(void) {
   for (function **each = __fini_array_start; each < __fini_array_end; each++) (*each)(0, NULL, NULL);
 }
 
-/* Of what is served nothing goes on without what it missed. */
+/* No served program continues without a missed file. */
 void end_program(void) {
   end_all();
   for (;;) KERNEL(__NR_exit_group, STATUS_REMOVED, 0, 0, 0);
@@ -42,8 +43,8 @@ static void close_range_of(unsigned from, unsigned to) {
   for (; from <= to && from <= LAST_WITHOUT_RANGE; from++) close_file(from);
 }
 
-/* Who waits for the end of a pipe, or of a connection, waits for the program alone. In the place of closed
- * streams is what nobody can write to. */
+/* Hold no pipe or connection open: its other end must wait for the program only. An unwritable
+ * descriptor replaces closed streams. */
 static void leave_descriptors(long listener, long last_stream) {
   long nothing = open_path(AT_FDCWD, "/", O_PATH, 0);
   for (long stream = 0; stream <= last_stream; stream++) KERNEL(__NR_dup2, nothing, stream, 0, 0);
@@ -54,21 +55,21 @@ static void leave_descriptors(long listener, long last_stream) {
   }
 }
 
-/* Serve until the program has ended; its status. */
+/* Serve until the program has ended; returns its status. */
 static int serve_program(long program, long listener) {
   int status = 0;
   long signals = open_signals();
   struct pollfd sources[] = {{(int)signals, POLLIN, 0}, {(int)listener, POLLIN, 0}};
-  /* It may have ended before its signal was asked for. */
+  /* It may have ended before its signal was requested. */
   for (sources[0].revents = POLLIN;;) {
     if (sources[0].revents && take_signals(signals, program, &status)) return status;
     if (sources[1].revents & POLLIN) serve(listener);
-    else if (sources[1].revents) sources[1].fd = -1; /* nobody is left who could ask */
+    else if (sources[1].revents) sources[1].fd = -1; /* no process is left that could ask */
     while (KERNEL(__NR_poll, sources, 2, -1, 0) < 0) continue;
   }
 }
 
-/* What outlives the program is served by a process of its own, which ends with the last of it. */
+/* A separate process serves processes that outlive the program, and ends with the last of them. */
 static void serve_others(long listener) {
   struct pollfd source = {(int)listener, POLLIN, 0};
   if (listener < 0) return;

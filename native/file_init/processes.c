@@ -14,7 +14,7 @@
 
 enum { FROM_KERNEL = 0x80, BY_SIGNAL = 128, ROUNDS = 10000, ROUND_NS = 1000000, LIST_BYTES = 4096 };
 
-/* As the kernel has it. */
+/* The kernel's layout. */
 struct action {
   void *handler;
   unsigned long flags;
@@ -28,7 +28,7 @@ unsigned long hold_signals(void) {
   return before;
 }
 
-/* Children of who ignores SIGCHLD leave no status. */
+/* Children leave no status if SIGCHLD is ignored. */
 long open_signals(void) {
   unsigned long all = ~0ul;
   struct action ordinary = {0};
@@ -36,7 +36,7 @@ long open_signals(void) {
   return KERNEL(__NR_signalfd4, -1, &all, sizeof all, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* A shell learns that its job is stopped only of the process that it started. */
+/* A shell only notices that its job is stopped if the process that it started stops. */
 static void stop_with(int signal) {
   if (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)
     KERNEL(__NR_kill, KERNEL(__NR_getpid, 0, 0, 0, 0), SIGSTOP, 0, 0);
@@ -47,12 +47,12 @@ int take_signals(long signals, long program, int *status) {
   int now, ended = 0;
   while (KERNEL(__NR_read, signals, &signal, sizeof signal, 0) == sizeof signal) {
     if (signal.ssi_signo == SIGCHLD) continue;
-    /* Those of a terminal reach the program as well, which is of the same group. */
+    /* A terminal's signals reach the program too, which is in the same group. */
     if (signal.ssi_code != FROM_KERNEL) KERNEL(__NR_kill, program, signal.ssi_signo, 0, 0);
   }
   for (;;) {
     long child = KERNEL(__NR_wait4, -1, &now, WNOHANG | WUNTRACED, NULL);
-    if (child == -ECHILD && !ended) *status = 0; /* where that is ignored, it left none */
+    if (child == -ECHILD && !ended) *status = 0; /* if that is ignored, there is none */
     if (child <= 0) return ended || child == -ECHILD;
     if (child != program) continue;
     if (WIFSTOPPED(now)) stop_with(WSTOPSIG(now));
@@ -60,7 +60,7 @@ int take_signals(long signals, long program, int *status) {
   }
 }
 
-/* What a child leaves behind is given to us, and is in the next list. */
+/* A child's orphans become our children, and are in the next list. */
 static void kill_children(void) {
   static char list[LIST_BYTES];
   char name[64];
@@ -72,7 +72,7 @@ static void kill_children(void) {
   if (file < 0) return;
   long got = KERNEL(__NR_read, file, list, sizeof list - 1, 0), number = 0;
   close_file(file);
-  for (long at = 0; at < got; at++) { /* each with a space behind it */
+  for (long at = 0; at < got; at++) { /* each followed by a space */
     if (list[at] >= '0' && list[at] <= '9') number = number * 10 + (list[at] - '0');
     else if (number) KERNEL(__NR_kill, number, SIGKILL, 0, 0), number = 0;
   }
@@ -95,12 +95,12 @@ __attribute__((noreturn)) void end_as(int status) {
   struct action ordinary = {0};
   if (WIFSIGNALED(status)) {
     int signal = WTERMSIG(status);
-    KERNEL(__NR_prlimit64, 0, RLIMIT_CORE, &none, NULL); /* the program has left its own */
+    KERNEL(__NR_prlimit64, 0, RLIMIT_CORE, &none, NULL); /* the program left its own core */
     KERNEL(__NR_rt_sigaction, signal, &ordinary, NULL, sizeof only);
     KERNEL(__NR_kill, KERNEL(__NR_getpid, 0, 0, 0, 0), signal, 0, 0);
     only &= ~(1ul << (signal - 1));
     KERNEL(__NR_rt_sigprocmask, SIG_SETMASK, &only, NULL, sizeof only);
-    status = BY_SIGNAL + signal; /* the first process of a container is not ended by its own signal */
+    status = BY_SIGNAL + signal; /* the first process of a container ignores its own signal */
   } else status = WEXITSTATUS(status);
   for (;;) KERNEL(__NR_exit_group, status, 0, 0, 0);
 }

@@ -16,21 +16,21 @@
 #include "asker.h"
 #include "listings.h"
 
-/* Newer than the oldest headers this is built with (Linux 5.14). */
+/* Newer than the oldest supported headers (Linux 5.14). */
 #ifndef SECCOMP_ADDFD_FLAG_SEND
 #define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
 #endif
 
-/* Newer, too (Linux 6.6). */
+/* Newer too (Linux 6.6). */
 #ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
 #endif
 
-/* A thread counts as the only one that asks when so many questions in turn are its own. */
+/* A thread counts as the only asking one after so many consecutive questions. */
 enum { ANSWER_BYTES = 256, IN_TURN = 16 };
 
-/* A question, and what becomes of it. */
+/* A question, and its outcome. */
 struct question {
   long listener, thread;
   uint64_t id;
@@ -62,7 +62,7 @@ static int removes_folders(const struct question *question) {
   return (call->behaviour & (MAKES | REMOVES)) == (MAKES | REMOVES);
 }
 
-/* The folder takes with it what was removed from it. */
+/* Otherwise the removed files of the folder would be lost with it. */
 static void before_removal(const struct question *question) {
   struct status status;
   int in_overlay;
@@ -74,12 +74,12 @@ static void before_removal(const struct question *question) {
   else keep_from_removal(below);
 }
 
-/* Whether the question still stands: its thread may be gone, and its number another's. */
+/* Whether the question is still valid: its thread may be gone, and its number reused. */
 static int stands(const struct question *question) {
   return !KERNEL(__NR_ioctl, question->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &question->id, 0);
 }
 
-/* Answered by what lies at `place`, or by the index. */
+/* Answer from the file at `place`, or from the index. */
 static void look(struct question *question) {
   static uint8_t told[PATH_BYTES] __attribute__((aligned(8)));
   const struct call *call = question->call;
@@ -109,7 +109,7 @@ static void look(struct question *question) {
   answer(question, result);
 }
 
-/* The flags of a call that opens; 0 for another. */
+/* The flags of a call that opens; 0 for any other call. */
 static int open_flags(const struct question *question) {
   switch (question->call->number) {
     case __NR_open: return (int)question->arguments[1];
@@ -119,7 +119,7 @@ static int open_flags(const struct question *question) {
   }
 }
 
-/* The descriptor of what lies at `place` is given to the thread. */
+/* Give the thread a descriptor of the file at `place`. */
 static void give(struct question *question) {
   int flags = open_flags(question);
   long file = KERNEL(__NR_openat, AT_FDCWD, place, (flags & ~O_CREAT) | O_CLOEXEC, 0);
@@ -147,7 +147,8 @@ static unsigned wanted_by(const struct question *question) {
   }
 }
 
-/* What came back in the overlay, as the root may not be written, has no place in which the kernel finds it. */
+/* Answer for a file that was restored in the overlay, as the root is not writable: the kernel cannot
+ * find it. */
 static void answer_from_overlay(struct question *question) {
   int in_overlay;
   unsigned wanted = wanted_by(question);
@@ -172,7 +173,7 @@ static void answer_from_overlay(struct question *question) {
   else answer(question, -EEXIST);
 }
 
-/* Have what a path leads to be there; 0 where the path begins in no folder. */
+/* Restore a path's target; returns 0 if the path begins in no folder. */
 static int put_back(struct question *question, struct named named, int follow) {
   const struct call *call = question->call;
   int folder = named.folder < 0 ? AT_FDCWD : (int)question->arguments[named.folder];
@@ -187,7 +188,7 @@ static int put_back(struct question *question, struct named named, int follow) {
   return 1;
 }
 
-/* Of a script those of its interpreter, too. */
+/* For a script, also the needs of its interpreter. */
 static void bring_back_needs_of_program(void) {
   memcpy(place, walk.here, sizeof place);
   memset(&start, 0, sizeof start);
@@ -219,8 +220,8 @@ static void answer_call(struct question *question) {
   }
 }
 
-/* As in ../file_tracer/questions.c: who asks and who answers take turns on one processor, as neither has
- * anything to do meanwhile; not where several ask. */
+/* As in ../file_tracer/questions.c: asker and answerer share one processor, as only one of them
+ * works at a time; not if several threads ask. */
 static void share_processor(long listener, long thread) {
   static long asking;
   static unsigned in_turn;
@@ -256,7 +257,7 @@ void serve(long listener) {
       question.outcome = ANSWERED;
   } else if (asked->pid && question.call) {
     answer_call(&question);
-    /* What stood for the file has become it meanwhile. */
+    /* The stand-in became the file meanwhile. */
     if (walk.stood_for && question.outcome == ANSWERED && question.result == -ENOENT) {
       question.outcome = GO_ON;
       answer_call(&question);

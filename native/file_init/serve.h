@@ -1,5 +1,5 @@
-/* What a thread asks for is put back where it was, and the kernel then makes the call itself; what only the
- * index, or another place, can tell is answered. */
+/* Restore files for which a thread asks, so that the kernel can then make the call; answer calls
+ * for files that only the index or the overlay has. */
 #ifndef TRIMTAB_SERVE_H
 #define TRIMTAB_SERVE_H
 

@@ -21,7 +21,7 @@
 
 enum { PAGE_BYTES = 4096 };
 
-/* Read `size` bytes at `address` of the thread, or fewer; the number read, 0 if none. */
+/* Read `size` bytes at `address` of the thread, or fewer; returns the number read, 0 if none. */
 static size_t read_memory(pid_t tid, uint64_t address, void *buffer, size_t size) {
     struct iovec here = {buffer, size}, there = {(void *)(uintptr_t)address, size};
     ssize_t count = process_vm_readv(tid, &here, 1, &there, 1, 0);
@@ -30,11 +30,11 @@ static size_t read_memory(pid_t tid, uint64_t address, void *buffer, size_t size
     return count < 0 ? 0 : (size_t)count;
 }
 
-/* Read a path; false when there is none that the kernel would accept. */
+/* Read a path; false if there is none that the kernel would accept. */
 static bool read_path(pid_t tid, uint64_t address, char path[PATH_MAX]) {
     size_t length = 0;
     while (length < PATH_MAX) {
-        /* Not across a page's end: the next page may not be there. */
+        /* Not across a page's end: the next page may not exist. */
         size_t size = PAGE_BYTES - (address + length) % PAGE_BYTES;
         if (size > PATH_MAX - length) size = PATH_MAX - length;
         size_t count = read_memory(tid, address + length, path + length, size);
@@ -45,7 +45,7 @@ static bool read_path(pid_t tid, uint64_t address, char path[PATH_MAX]) {
     return false;
 }
 
-/* The absolute path of an argument, in memory of its own; NULL where no path is looked up. */
+/* The absolute path of an argument, in allocated memory; NULL if no path is looked up. */
 static char *absolute_path(pid_t tid, const struct call *call, struct path_argument argument,
                            const uint64_t arguments[6]) {
     char name[PATH_MAX], path[PATH_BYTES];
@@ -56,8 +56,7 @@ static char *absolute_path(pid_t tid, const struct call *call, struct path_argum
         return NULL;
     if (*name == '/') return copy_text(name);
     int directory = argument.directory ? (int)arguments[argument.directory - 1] : AT_FDCWD;
-    /* An empty path names the descriptor. What is stat'ed by it was opened before, which is
-     * on record. */
+    /* An empty path names the descriptor. Its opening is already in the record. */
     bool by_descriptor = !*name && argument.directory;
     if (by_descriptor ? call->uses == USE_STAT || call->kind == OPEN : !*name) return NULL;
     if (!descriptor_path(tid, directory, path)) return NULL;
@@ -102,7 +101,8 @@ static unsigned uses_of_open(uint64_t flags) {
     }
 }
 
-/* Whose a call is that the kernel's own file systems do not answer, from which no file goes. */
+/* Record the origin of a call on any file system except the kernel's own, whose files are never
+ * removed. */
 static void note_origin_of(struct tracee *tracee, const char *path, uint64_t instruction) {
     static const char *const others[] = {"/proc/", "/sys/", "/dev/"};
     for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
@@ -143,7 +143,7 @@ void forget_call(struct tracee *tracee) {
     tracee->call = NULL;
 }
 
-/* Whether the call uses a file by its descriptor, which is recorded then. */
+/* Whether the call uses a file by its descriptor; if so, the use is recorded. */
 static bool uses_descriptor(struct tracee *tracee, const struct call *call,
                             const uint64_t arguments[6], uint64_t instruction) {
     char path[PATH_BYTES];
@@ -158,7 +158,7 @@ static bool uses_descriptor(struct tracee *tracee, const struct call *call,
     return true;
 }
 
-/* Whether the awaited call tells nothing: it has one path, which is known. */
+/* Whether the awaited call adds nothing: it has one path, which is known. */
 static bool tells_nothing(const struct tracee *tracee) {
     const struct target *target = &tracee->targets[0];
     if (!target->path || tracee->targets[1].path || target->absent) return false;

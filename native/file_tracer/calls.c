@@ -73,7 +73,7 @@ const struct call calls[] = {
     [SYS_renameat] = MAKES(2, AT(0, 1), AT(2, 3)),
     [SYS_renameat2] = MAKES(2, AT(0, 1), AT(2, 3)),
 
-    /* Newer than the oldest headers this is built with; the numbers are Linux's own. */
+    /* Newer than the oldest supported headers; the numbers are Linux's own. */
     [452 /* fchmodat2 */] = LOOKS_FLAGS(WRITE, 3, AT(0, 1)),
     [463 /* setxattrat */] = LOOKS_FLAGS(WRITE, 2, AT(0, 1)),
     [464 /* getxattrat */] = LOOKS_FLAGS(STAT, 2, AT(0, 1)),

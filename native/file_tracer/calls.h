@@ -1,4 +1,4 @@
-/* Which system calls use files, and how: one row each. */
+/* The system calls that use files: one row each. */
 #ifndef CALLS_H
 #define CALLS_H
 
@@ -7,8 +7,8 @@
 
 enum call_kind {
     NOT_TRACED,
-    LOOK_UP,  /* takes paths and uses them as `uses` says */
-    OPEN,     /* its flags say how the file is used */
+    LOOK_UP,  /* takes paths and uses them as in `uses` */
+    OPEN,     /* its flags decide the use of the file */
     EXECUTE,
     MAP, /* by descriptor */
     LIST,     /* by descriptor */
@@ -25,19 +25,19 @@ struct call {
     unsigned uses;
     struct path_argument paths[2];
     unsigned char flags;   /* the argument with AT_... or O_... flags */
-    unsigned char creates; /* 1 or 2: the path that need not exist before the call */
-    bool no_follow;        /* a link in the last component is itself what is used */
+    unsigned char creates; /* 1 or 2: the path that may be missing before the call */
+    bool no_follow;        /* a link in the last component is used itself */
     const char *name;      /* of a NOTE: what the process did */
 };
 
 extern const struct call calls[];
 extern const size_t call_count;
 
-/* The row of system call `number`, or NULL when it is not traced. */
+/* The row of system call `number`, or NULL if it is not traced. */
 const struct call *call_of(unsigned long long number);
 
-/* Whether it can be told before the call what use it will be: it changes no file. An open call that
- * may create a file is none of these, which its flags say. */
+/* Whether the use is known before the call: it changes no file. The flags of an open call that may
+ * create a file exclude it. */
 bool is_foreseeable(const struct call *call);
 
 #endif

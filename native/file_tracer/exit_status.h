@@ -1,4 +1,4 @@
-/* Exit statuses of the tracer itself, after the shell's and env(1)'s convention. */
+/* Exit statuses of the tracer itself, by the convention of the shell and env(1). */
 #ifndef EXIT_STATUS_H
 #define EXIT_STATUS_H
 

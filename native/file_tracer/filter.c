@@ -15,7 +15,7 @@
 
 #include "calls.h"
 
-/* Newer than the oldest headers this is built with. */
+/* Newer than the oldest supported headers. */
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
@@ -27,7 +27,7 @@ enum { X32_BIT = 0x40000000, MOST_FOR_A_CALL = 5 };
 #define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset)
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, action)
 #define STOP RETURN(SECCOMP_RET_TRACE | STOP_CALL)
-/* Jumps count the instructions to skip if true and if false. */
+/* The last two numbers are the instructions to skip if true and if false. */
 #define EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, no)
 #define ANY_BIT(bits, yes, no) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, yes, no)
 
@@ -56,7 +56,8 @@ static const struct sock_filter head[] = {
     EQUAL(SYS_clone3, 0, 1), /* its flags are in memory */
     STOP,
 
-    /* Files that are used through io_uring are not seen: programs do without, as on older kernels. */
+    /* Uses of files through io_uring are not visible: refuse it, and programs do without, as on
+     * older kernels. */
     EQUAL(SYS_io_uring_setup, 0, 1),
     RETURN(SECCOMP_RET_ERRNO | ENOSYS),
 
@@ -69,7 +70,7 @@ static const struct sock_filter head[] = {
 
 static const size_t head_count = sizeof head / sizeof *head;
 
-/* Append to `program` what is done at system call `number`; `ask` is for what is foreseeable. */
+/* Append the action for system call `number` to `program`; `ask` is for foreseeable calls. */
 static void add_call(struct sock_fprog *program, unsigned number, struct sock_filter ask) {
     const struct call *call = call_of(number);
     struct sock_filter *next = program->filter + program->len;
@@ -86,7 +87,7 @@ static void add_call(struct sock_fprog *program, unsigned number, struct sock_fi
     program->len = next - program->filter;
 }
 
-/* The result of seccomp(2) with a filter that answers what is foreseeable by `ask`. */
+/* The result of seccomp(2) with a filter that answers foreseeable calls by `ask`. */
 static int install(unsigned ask, unsigned flags) {
     struct sock_filter instructions[head_count + MOST_FOR_A_CALL * call_count + 1];
     struct sock_fprog program = {head_count, instructions};
@@ -96,7 +97,7 @@ static int install(unsigned ask, unsigned flags) {
     instructions[program.len++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
     int result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
     if (result >= 0 || errno != EACCES) return result;
-    /* Without the privilege to filter setuid programs, they must give theirs up. */
+    /* Without the privilege to filter setuid programs, they must lose theirs. */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return -1;
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }

@@ -22,7 +22,7 @@ struct report {
     int error;
 };
 
-static int reports; /* a socket: how far the child came, until its exec */
+static int reports; /* a socket for the child's progress until its exec */
 
 /* Send a report, with `descriptor` if there is one. */
 static void tell(int socket, enum step step, int error, int descriptor) {
@@ -41,7 +41,7 @@ static void tell(int socket, enum step step, int error, int descriptor) {
     if (sendmsg(socket, &message, 0) < 0) _exit(TRACER_FAILED);
 }
 
-/* The next report and its descriptor or -1; false when there is none now. */
+/* The next report and its descriptor or -1; false if there is none now. */
 static bool hear(struct report *report, int *descriptor) {
     struct iovec text = {report, sizeof *report};
     union {

@@ -1,4 +1,4 @@
-/* Starting the command under the tracer, and ending it before its time. */
+/* Start the command under the tracer, and detect a failed start. */
 #ifndef LAUNCH_H
 #define LAUNCH_H
 
@@ -10,12 +10,12 @@
  * tracer on failure. */
 pid_t launch(char **command, const sigset_t *signals);
 
-/* Whether the command has its filter now, which it has before its exec; `listener` becomes the
- * filter's, or -1 where it has none. */
+/* Whether the command now has its filter, which comes before its exec; `listener` becomes the
+ * filter's, or -1 without one. */
 bool take_listener(int *listener);
 
-/* After the end: 0 when the command was started, else the exit status that says why not, with
- * the error written to the record and to standard error. */
+/* After the end: 0 if the command was started, otherwise the exit status for the failure, with the
+ * error written to the record and to standard error. */
 int launch_failure(const char *name);
 
 #endif

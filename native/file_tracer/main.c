@@ -1,8 +1,8 @@
 /* trimtab-file-tracer RECORD -- COMMAND ARGUMENTS...
  *
- * Runs a command and records which files all of its processes use. A seccomp filter stops the
- * threads at the calls that concern files and at no others; ptrace reads what they ask for.
- * It ends as the command does, by the same signal too.
+ * Runs a command and records the files that its processes use. A seccomp filter stops the threads
+ * only at system calls on files; ptrace reads their arguments. It ends as the command does, even by
+ * the same signal.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -34,11 +34,12 @@
 #include "witness.h"
 
 static void resume(const struct tracee *tracee, int signal) {
-    /* Fails only when the thread was killed meanwhile, which waitpid tells. */
+    /* Fails only if the thread was killed meanwhile, which waitpid reports. */
     ptrace(tracee->call ? PTRACE_SYSCALL : PTRACE_CONT, tracee->tid, NULL, signal);
 }
 
-/* A process that is to be traced by its own parent waits, stopped, for what that never learns of. */
+/* A process that its own parent wants to trace is stopped, and waits for a parent that never learns
+ * of it. */
 static const char tracing_itself[] =
     "a process of it is traced by the program itself (ptrace): files cannot be traced";
 static bool given_up;
@@ -49,8 +50,8 @@ static void give_up(void) {
     signal_processes(SIGKILL);
 }
 
-/* The call is clone or clone3 with CLONE_UNTRACED, or may be: what it starts is traced all the same.
- * Left alone it could use no file, for the filter stays and has nobody to ask. */
+/* The call is, or may be, clone or clone3 with CLONE_UNTRACED: trace the child all the same.
+ * Untraced it could use no file, as the filter stays without a tracer. */
 static void keep_child_traced(struct tracee *tracee, uint64_t number, uint64_t argument) {
     uint64_t flags = argument;
     struct iovec here = {&flags, sizeof flags}, there = {(void *)(uintptr_t)argument, sizeof flags};
@@ -93,12 +94,12 @@ static void at_result(struct tracee *tracee) {
         call_returned(tracee, info.exit.rval);
 }
 
-/* As the kernel has them; no header of the C library does. */
+/* The kernel's values; no header of the C library has them. */
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513 };
 
-/* A signal may have ended the wait for a word, before that was heard of (seccomp_unotify(2)). The
- * call has not begun then, and begins anew as if it had come after the signal: a handler without
- * SA_RESTART would make it fail with EINTR, which no look-up does. */
+/* A signal may end the wait for an answer before the question arrives (seccomp_unotify(2)). The
+ * call has not begun then. Restart it as if it came after the signal: a handler without SA_RESTART
+ * would make it fail with EINTR, which a look-up never does. */
 static void ask_again(const struct tracee *tracee) {
     struct user_regs_struct now;
     if (tracee->foreign || ptrace(PTRACE_GETREGS, tracee->tid, NULL, &now)) return;
@@ -113,7 +114,7 @@ static void ask_again(const struct tracee *tracee) {
 static void at_exec(struct tracee *tracee) {
     unsigned long former = 0;
     ptrace(PTRACE_GETEVENTMSG, tracee->tid, NULL, &former);
-    /* A thread that runs another program takes the id of its process. */
+    /* A thread that executes another program takes the id of its process. */
     struct tracee *caller = tracee_of((pid_t)former);
     program_started(tracee, caller ? caller : tracee);
     if (caller && caller != tracee) forget_tracee(caller);
@@ -122,7 +123,7 @@ static void at_exec(struct tracee *tracee) {
 
 static void at_new_child(struct tracee *tracee) {
     unsigned long child = 0;
-    /* Learnt of while its parent stands still, so that it is known who that is. */
+    /* Read while the parent is stopped, so that the parent is known. */
     if (ptrace(PTRACE_GETEVENTMSG, tracee->tid, NULL, &child) || tracee_of((pid_t)child)) return;
     struct tracee *learnt = learn_of_child((pid_t)child);
     if (learnt) learnt->origins = tracee->origins; /* it begins with the same code */
@@ -158,14 +159,14 @@ static void stopped(pid_t tid, int status) {
 
 enum { STRAGGLERS_S = 2 }; /* as long as an untraced run waits for them */
 
-/* Being woken for each event costs the run time (docs/methods/file-tracing.md); what comes meanwhile waits
- * in the kernel, where equal events are one. */
+/* Waking up for each event would cost the run time (docs/methods/file-tracing.md). Meanwhile events
+ * wait in the kernel, which merges equal ones. */
 enum { HEARD_EVERY_MS = 200 };
 
 struct run {
     pid_t command;
     int status;       /* of its end */
-    double killed_at; /* when those that outlive it are killed; 0 while it runs */
+    double killed_at; /* the time to kill processes that outlive it; 0 while it runs */
 };
 
 static double now_s(void) {
@@ -174,7 +175,7 @@ static double now_s(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Note the end of a thread. The command's own is followed by a while for those that outlive it. */
+/* Note the end of a thread. The processes that outlive the command get some time. */
 static void ended(struct run *run, pid_t tid, int status) {
     if (tid == run->command) {
         const struct itimerval often = {{0, 100000}, {0, 100000}};
@@ -185,7 +186,7 @@ static void ended(struct run *run, pid_t tid, int status) {
     thread_ended(tid, status);
 }
 
-/* Take one stop or end of a thread, if there is one. */
+/* Handle one stop or end of a thread, if there is one. */
 static enum { NONE_LEFT, NONE_NOW, TAKEN } take_stop(struct run *run) {
     int status;
     pid_t tid = waitpid(-1, &status, __WALL | WNOHANG);
@@ -206,7 +207,7 @@ static void take_question(void) {
     let_run(&question);
 }
 
-/* Trace until no process is left, those that outlive the command being killed after a while. */
+/* Trace until no process is left; those that outlive the command are killed after some time. */
 static void trace(struct run *run, int signals, bool witness) {
     enum { SIGNALS, QUESTIONS, SOURCES };
     struct pollfd sources[SOURCES] = {{.fd = signals, .events = POLLIN},
@@ -215,14 +216,14 @@ static void trace(struct run *run, int signals, bool witness) {
     /* The first may have come before signals were caught. */
     bool listening = false, stops = true;
     for (;;) {
-        /* In turns, so that neither stops nor questions wait until there are none of the other. */
+        /* Alternate, so that neither stops nor questions wait for the end of the other. */
         if (poll(sources, SOURCES, stops ? 0 : witness ? HEARD_EVERY_MS : -1) < 0) continue;
         if (sources[SIGNALS].revents) {
             take_signals();
             pass_on_termination();
             stops = true;
         }
-        if (given_up) signal_processes(SIGKILL); /* what has been started since, too */
+        if (given_up) signal_processes(SIGKILL); /* including processes started since */
         if (run->killed_at > 0 && now_s() >= run->killed_at) signal_processes(SIGKILL);
         if (stops) {
             int taken = take_stop(run);
@@ -236,7 +237,7 @@ static void trace(struct run *run, int signals, bool witness) {
         if (sources[QUESTIONS].revents & POLLIN)
             take_question();
         else if (sources[QUESTIONS].revents)
-            sources[QUESTIONS].fd = -1; /* nobody is left who could ask */
+            sources[QUESTIONS].fd = -1; /* no process is left that could ask */
         if (witness && now_s() - heard_at >= HEARD_EVERY_MS / 1e3) {
             hear_witness();
             heard_at = now_s();
@@ -247,7 +248,7 @@ static void trace(struct run *run, int signals, bool witness) {
 static void end_by(int signal) {
     const struct rlimit none = {0, 0};
     sigset_t all;
-    setrlimit(RLIMIT_CORE, &none); /* the command has left its own */
+    setrlimit(RLIMIT_CORE, &none); /* the command left its own core */
     sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
     sigfillset(&all);
     sigprocmask(SIG_UNBLOCK, &all, NULL);

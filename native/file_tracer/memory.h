@@ -1,4 +1,4 @@
-/* Allocation that ends the program, with the record incomplete, when there is no memory left. */
+/* Allocation that ends the program, with an incomplete record, if memory is exhausted. */
 #ifndef MEMORY_H
 #define MEMORY_H
 

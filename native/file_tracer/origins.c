@@ -11,7 +11,7 @@
 
 void know_all_origins(struct origins *origins) { origins->ranges[0].end = UINT64_MAX; }
 
-/* An instruction is named by the address behind it, which may be the end of its range. */
+/* An instruction is identified by the address after it, which may be the end of its range. */
 static bool is_within(uint64_t begin, uint64_t end, uint64_t instruction) {
     return begin < instruction && instruction <= end;
 }
@@ -22,7 +22,7 @@ static bool is_known(const struct origins *origins, uint64_t instruction) {
     return false;
 }
 
-/* The C library and its dynamic linker; before glibc 2.34 some calls were in libpthread. */
+/* The C library and its dynamic linker; before glibc 2.34 libpthread made some calls. */
 static bool is_of_glibc(const char *path) {
     static const char *const names[] = {"libc.so.6", "libc-2.", "ld-linux", "ld-2.", "libpthread"};
     const char *slash = strrchr(path, '/');
@@ -31,7 +31,7 @@ static bool is_of_glibc(const char *path) {
     return false;
 }
 
-/* Whether a line of proc_pid_maps(5) names a file that is there, other than memory with a name. */
+/* Whether a line of proc_pid_maps(5) names an existing file, not named memory. */
 static bool is_file(const char *path) {
     static const char deleted[] = " (deleted)";
     size_t length = strlen(path), tail = sizeof deleted - 1;

@@ -1,5 +1,5 @@
-/* Where in a program system calls on files are made: in glibc, or in code that makes its own. What
- * brings removed files back takes over those of glibc alone (../file_fallback/sites.c). */
+/* The code that makes system calls on files: glibc, or code with its own calls. The file fallback
+ * only intercepts glibc's calls (../file_fallback/sites.c). */
 #ifndef ORIGINS_H
 #define ORIGINS_H
 
@@ -8,18 +8,19 @@
 
 enum { KNOWN_RANGES = 8 };
 
-/* Mapped code of a process of which no call tells anything new: it is glibc's, or on record. */
+/* Mapped code of a process whose calls add nothing new: it is glibc's, or recorded. */
 struct origins {
     struct {
         uint64_t begin, end;
     } ranges[KNOWN_RANGES];
-    unsigned next; /* the one that is given up for another */
+    unsigned next; /* the one to replace next */
 };
 
-/* All code counts as known until the process runs another program. */
+/* All code counts as known until the process executes another program. */
 void know_all_origins(struct origins *origins);
 
-/* Record whose the instruction is, behind which a call on a file was made, if it is not glibc's. */
+/* Record the file of the instruction before which a call on a file was made, unless it is
+ * glibc's. */
 void note_origin(struct origins *origins, pid_t tgid, uint64_t instruction);
 
 #endif

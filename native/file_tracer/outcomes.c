@@ -16,7 +16,7 @@ enum { KEY_BYTES = PATH_BYTES + 16 };
 
 enum outcome { FOUND, REFUSED, ABSENT };
 
-/* Look-ups that succeeded, as "USES FOLLOW PATH": the same again needs no second look. */
+/* Look-ups that succeeded, as "USES FOLLOW PATH": equal ones need no second check. */
 static struct table seen;
 
 static void seen_key(const struct target *target, char key[KEY_BYTES]) {
@@ -52,7 +52,7 @@ static void record(const struct target *target, enum outcome outcome, unsigned u
     const char *there = outcome == ABSENT ? NULL : real;
     record_use(lookup, uses, there, target->follow);
     if (strcmp(lookup, real)) record_use(real, uses, there, target->follow);
-    /* What /proc holds depends on who looks. */
+    /* The content of /proc depends on the reader. */
     if (outcome != FOUND || !strncmp(lookup, "/proc/", 6)) return;
     seen_key(target, key);
     table_entry(&seen, key);
@@ -70,7 +70,7 @@ static void record_success(const struct tracee *tracee, const struct target *tar
     if (tracee->call->kind == OPEN) {
         if (descriptor_path(tracee->tid, descriptor, opened)) strcpy(real, opened);
         snprintf(opened, sizeof opened, "/proc/%d/fd/%d", tracee->tid, descriptor);
-        /* A directory is read by listing it; opened, it is only looked up. */
+        /* A directory is used by listing it; opening only looks it up. */
         if (uses == USE_READ && !stat(opened, &status) && S_ISDIR(status.st_mode))
             uses = USE_STAT;
     }
@@ -81,19 +81,19 @@ static void record_success(const struct tracee *tracee, const struct target *tar
 static void record_failure(const struct tracee *tracee, const struct target *target, int error) {
     char lookup[PATH_BYTES], real[PATH_BYTES];
     switch (error) {
-        case EINVAL: /* what readlink says of files that are no links */
+        case EINVAL: /* readlink on a file that is no link */
             if (target->uses != USE_READLINK) return;
             break;
         case EAGAIN: case EBADF: case EFAULT: case EINTR: case EMFILE: case ENAMETOOLONG:
         case ENFILE: case ENOMEM: case ENOSYS:
             return; /* nothing was looked up */
         default:
-            if (error > 511) return; /* ERESTARTSYS and its like: the call comes again */
+            if (error > 511) return; /* ERESTARTSYS and similar: the call will be repeated */
     }
     if (!resolve(tracee->tgid, tracee->tid, target->path, target->follow, lookup, real))
-        return; /* a loop of links, which are on record now */
-    /* The error alone does not tell: of two paths either may be missing, and a script that is
-     * there lacks its interpreter. */
+        return; /* a loop of links, which are now recorded */
+    /* The error alone does not tell: with two paths either may be missing, and an existing script
+     * may lack its interpreter. */
     record(target, is_absent(real, target->follow) ? ABSENT : REFUSED, 0, lookup, real);
 }
 
@@ -104,8 +104,8 @@ void record_outcome(const struct tracee *tracee, const struct target *target, in
         record_failure(tracee, target, (int)-result);
 }
 
-/* Whether the file at `path` cannot be opened so: as the tracer itself could not. Of devices and
- * pipes it is not known. */
+/* Whether the file at `path` cannot be opened this way, as the tracer itself could not. Unknown for
+ * devices and pipes. */
 static bool refuses(const char *path, const struct stat *status, uint64_t flags) {
     bool reads = (flags & O_ACCMODE) != O_WRONLY;
     bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
@@ -121,20 +121,20 @@ void record_foreseen(const struct tracee *tracee, const struct target *target, u
     const char *path = target->path;
     if (!resolve(tracee->tgid, tracee->tid, path, target->follow, lookup, real)) {
         if (!look(path, target->follow, &status)) record_incomplete("cannot resolve %s", path);
-        return; /* a loop of links, which are on record now */
+        return; /* a loop of links, which are now recorded */
     }
     int error = look(real, target->follow, &status);
     enum outcome outcome = !error                                ? FOUND
                            : error == ENOENT || error == ENOTDIR ? ABSENT
                                                                  : REFUSED;
-    /* Not so for `file/` and `file/..`, whose real paths do not show that it is no directory. */
+    /* Not for `file/` and `file/..`, whose real paths do not show that it is no directory. */
     bool by_directory = strstr(path, "/.") || path[strlen(path) - 1] == '/';
     if (outcome == FOUND && by_directory && is_absent(path, target->follow)) outcome = REFUSED;
     unsigned uses = target->uses;
     if (outcome == FOUND && uses == USE_READLINK && !S_ISLNK(status.st_mode)) outcome = REFUSED;
     if (outcome == FOUND && tracee->call->kind == OPEN) {
         if (refuses(real, &status, flags)) outcome = REFUSED;
-        /* A directory is read by listing it; opened, it is only looked up. */
+        /* A directory is used by listing it; opening only looks it up. */
         if (uses == USE_READ && S_ISDIR(status.st_mode)) uses = USE_STAT;
     }
     record(target, outcome, uses, lookup, real);

@@ -1,4 +1,4 @@
-/* From how a look-up ends, or will end, to the uses of files on record. */
+/* Turn the outcome of a look-up, past or foreseen, into recorded uses of files. */
 #ifndef OUTCOMES_H
 #define OUTCOMES_H
 
@@ -7,19 +7,19 @@
 
 #include "accesses.h"
 
-/* Whether `target` was found before, used in the same way: another time tells nothing. */
+/* Whether `target` was found before, with the same use: again adds nothing. */
 bool is_known(const struct target *target);
 
-/* The call of `tracee` that looked `target` up has ended with `result`, negative for errors. */
+/* The call of `tracee` that looked up `target` has ended with `result`, negative for errors. */
 void record_outcome(const struct tracee *tracee, const struct target *target, int64_t result);
 
-/* The foreseeable call of `tracee`, with these flags if it opens, is about to look `target` up. */
+/* The foreseeable call of `tracee`, with these flags if it opens, is about to look up `target`. */
 void record_foreseen(const struct tracee *tracee, const struct target *target, uint64_t flags);
 
-/* Whether there is nothing at `path`; a link that leads nowhere is not there if `follow`. */
+/* Whether `path` is missing; with `follow`, a dangling link counts as missing. */
 bool is_absent(const char *path, bool follow);
 
-/* Forget what is known of paths: some lead elsewhere now. */
+/* Forget all known paths: some may lead elsewhere now. */
 void forget_outcomes(void);
 
 #endif

@@ -10,7 +10,7 @@
 #include "record.h"
 #include "table.h"
 
-/* The kernel's own limit on links in one look-up (MAXSYMLINKS). */
+/* The kernel's limit on links in one look-up (MAXSYMLINKS). */
 enum { MAXIMUM_LINKS = 40 };
 
 struct walk {
@@ -18,7 +18,8 @@ struct walk {
     int links;
 };
 
-/* Existing paths without links in their directories: their target, or no text if not a link. */
+/* Existing paths whose directories contain no links: their target, or no text if they are no
+ * link. */
 static struct table links;
 
 void forget_links(void) { table_clear(&links); }
@@ -59,9 +60,9 @@ static void pop(char path[PATH_BYTES]) {
     if (slash) *slash = 0;
 }
 
-/* Put the target of the link at `path` into `target`; false if it is no link. */
+/* Write the target of the link at `path` to `target`; false if it is no link. */
 static bool link_target(const struct walk *walk, const char *path, char target[PATH_BYTES]) {
-    /* These two depend on who asks. */
+    /* These two depend on the reader. */
     if (!strcmp(path, "/proc/self")) return snprintf(target, PATH_BYTES, "%d", walk->tgid);
     if (!strcmp(path, "/proc/thread-self"))
         return snprintf(target, PATH_BYTES, "%d/task/%d", walk->tgid, walk->tid);
@@ -81,7 +82,7 @@ static bool link_target(const struct walk *walk, const char *path, char target[P
     return true;
 }
 
-/* Go on from `real` along `path`; `lookup` is NULL inside the target of a link. */
+/* Continue from `real` along `path`; `lookup` is NULL inside the target of a link. */
 static bool follow_path(struct walk *walk, const char *path, bool follow, char *lookup,
                         char real[PATH_BYTES]) {
     if (*path == '/') *real = 0;

@@ -14,7 +14,7 @@
 enum { MAXIMUM_PID = 1 << 22 }; /* PID_MAX_LIMIT of 64-bit Linux */
 
 static struct tracee *tracees[MAXIMUM_PID + 1];
-static bool ever[MAXIMUM_PID + 1]; /* what is told of them may come after their end */
+static bool ever[MAXIMUM_PID + 1]; /* reports may come after their end */
 static bool started; /* the command's first exec is done */
 
 static struct tracee *add(pid_t tid, pid_t tgid) {
@@ -48,7 +48,7 @@ static void record_new_process(pid_t pid, pid_t parent) {
         record_incomplete("process %d sees other files than the tracer (chroot, namespace)", pid);
 }
 
-/* What /proc tells of a thread; one that has ended and was waited for has no tracer. */
+/* A thread's state in /proc; a thread that has ended and was reaped has no tracer. */
 struct thread {
     pid_t process, parent, tracer;
 };

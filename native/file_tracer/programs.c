@@ -12,10 +12,10 @@
 #include "paths.h"
 #include "record.h"
 
-/* The kernel's own limits: BINPRM_BUF_SIZE and the depth of interpreters of interpreters. */
+/* The kernel's limits: BINPRM_BUF_SIZE and the depth of nested interpreters. */
 enum { FIRST_LINE_BYTES = 256, MAXIMUM_INTERPRETERS = 5 };
 
-/* Put the interpreter of the "#!" line at the start of `text` into `interpreter`. */
+/* Write the interpreter in the "#!" line at the start of `text` to `interpreter`. */
 static bool script_interpreter(const char *text, char interpreter[PATH_BYTES]) {
     if (strncmp(text, "#!", 2)) return false;
     text += 2 + strspn(text + 2, " \t");
@@ -24,7 +24,7 @@ static bool script_interpreter(const char *text, char interpreter[PATH_BYTES]) {
     return length > 0;
 }
 
-/* Put the dynamic loader of the 64-bit executable `file` into `loader`. */
+/* Write the dynamic loader of the 64-bit executable `file` to `loader`. */
 static bool dynamic_loader(int file, char loader[PATH_BYTES]) {
     Elf64_Ehdr header;
     Elf64_Phdr segment;
@@ -73,7 +73,7 @@ static void record_interpreters(pid_t tgid, pid_t tid, const char *path, int dep
     close(file);
 }
 
-/* A traced program does not get the privileges that its file would give it. */
+/* A traced program does not get the privileges of its file. */
 static void check_privileges(const char *executable) {
     struct stat status;
     if (stat(executable, &status)) return;
@@ -89,7 +89,7 @@ static void check_privileges(const char *executable) {
 void record_program(pid_t tgid, pid_t tid, const char *path) {
     char executable[PATH_BYTES];
     record_interpreters(tgid, tid, path, 0);
-    /* Another file only for formats registered with binfmt_misc. */
+    /* It differs only for formats registered with binfmt_misc. */
     if (!process_link(tgid, "exe", executable)) return;
     record_interpreters(tgid, tid, executable, MAXIMUM_INTERPRETERS);
     check_privileges(executable);

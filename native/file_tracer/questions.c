@@ -11,19 +11,19 @@
 #include "exit_status.h"
 #include "memory.h"
 
-/* Newer than the oldest headers this is built with (Linux 6.6). */
+/* Newer than the oldest supported headers (Linux 6.6). */
 #ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
 #endif
 
-/* A thread counts as the only one that asks when so many questions in turn are its own. */
+/* A thread counts as the only asking one after so many consecutive questions. */
 enum { IN_TURN = 16 };
 
 static int source;
 static pid_t asking;
 static unsigned in_turn;
-static size_t request_size, response_size; /* the kernel's, which may be longer than ours */
+static size_t request_size, response_size; /* the kernel's, which may be larger than ours */
 static struct seccomp_notif *request;
 static struct seccomp_notif_resp *response;
 
@@ -40,8 +40,8 @@ void listen_to(int listener) {
     response = new_zeroed(1, response_size);
 }
 
-/* Who asks and who answers take turns on one processor, as neither has anything to do meanwhile. Not
- * where several ask, who would all be drawn to that processor. */
+/* Asker and answerer share one processor, as only one of them works at a time. Not if several
+ * threads ask, which would all move to that processor. */
 static void share_processor(pid_t tid) {
     unsigned before = in_turn;
     in_turn = tid == asking ? in_turn + 1 : 0;
@@ -53,7 +53,7 @@ static void share_processor(pid_t tid) {
 }
 
 bool next_question(struct question *question) {
-    memset(request, 0, request_size); /* the kernel insists */
+    memset(request, 0, request_size); /* the kernel requires it */
     if (ioctl(source, SECCOMP_IOCTL_NOTIF_RECV, request)) return false;
     *question = (struct question){request->id, (pid_t)request->pid, request->data.nr,
                                   (const uint64_t *)request->data.args,
@@ -66,6 +66,6 @@ void let_run(const struct question *question) {
     memset(response, 0, response_size);
     response->id = question->id;
     response->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-    /* Fails only when the thread was killed, or was interrupted and will ask again. */
+    /* Fails only if the thread was killed, or was interrupted and will ask again. */
     ioctl(source, SECCOMP_IOCTL_NOTIF_SEND, response);
 }

@@ -12,7 +12,7 @@
 #include "memory.h"
 #include "table.h"
 
-/* Beside the uses of a path: its real path is final. */
+/* A flag beside the uses of a path: its real path is final. */
 #define FOLLOWED (1u << 31)
 
 static const char *const use_names[] = {"read", "write",    "execute", "map",     "map_execute",
@@ -23,7 +23,7 @@ static struct table files, reasons;
 static int write_error; /* errno of the first flush that failed */
 
 bool record_open(const char *path) {
-    /* What another program put there is not waited for, nor written through. */
+    /* A file that another program put there must not block the opening, nor be written through. */
     int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     int file = open(path, flags, 0644);
     output = file < 0 ? NULL : fdopen(file, "w");
@@ -46,7 +46,7 @@ static void put_text(const char *text) {
     putc_unlocked('"', output);
 }
 
-/* The beginning of a line, with those of `uses` that the entry lacks. */
+/* The beginning of a line, with those `uses` that the entry lacks. */
 static void put_use(const char *path, unsigned uses, const struct entry *entry) {
     fputs("{\"path\": ", output);
     put_text(path);
@@ -98,7 +98,7 @@ void record_own_calls(const char *path) {
     fputs("}\n", output);
 }
 
-/* Facts about processes are rare and are what a reader of a broken record needs: not buffered. */
+/* Facts about processes are rare, and are needed to read an incomplete record: not buffered. */
 static void finish_line(const char *executable) {
     if (executable) {
         fputs(", \"executable\": ", output);
@@ -148,7 +148,7 @@ void record_error(const char *text, int exit_status) {
 
 bool record_close(int exit_status) {
     bool written = !ferror(output);
-    /* After a failed write an `end` line would call a record whole that has a gap. */
+    /* After a failed write, an `end` line would mark an incomplete record as complete. */
     if (written) fprintf(output, "{\"end\": true, \"exit\": %d}\n", exit_status);
     bool closed = !fclose(output);
     if (!written) errno = write_error ? write_error : EIO;

@@ -11,7 +11,7 @@
  *   {"error": TEXT, "exit": N}                      the command or the tracer could not start
  *   {"end": true, "exit": N}                        the last line of a whole record
  *
- * Bytes of paths that are not UTF-8 stand in the log as they are.
+ * Bytes of paths that are not UTF-8 are written unchanged.
  */
 #ifndef RECORD_H
 #define RECORD_H
@@ -33,18 +33,18 @@ enum use {
     USE_LINK = 1 << 9,
 };
 
-/* False, with errno set, when `path` cannot be written. */
+/* False, with errno set, if `path` cannot be written. */
 bool record_open(const char *path);
 
-/* `real` is the path without symbolic links, or NULL when the look-up failed. `followed` says
- * that a link in the last component was followed too; such a real path replaces others. */
+/* `real` is the path without symbolic links, or NULL if the look-up failed. `followed`: a link in
+ * the last component was followed too; such a real path replaces others. */
 void record_use(const char *path, unsigned uses, const char *real, bool followed);
 
-/* The second witness saw the real path `path` being opened: recorded where no call for it was. */
+/* fanotify reported that the real path `path` was opened: record it if no call was seen for it. */
 void record_witnessed(const char *path, unsigned uses);
 void record_witness_count(size_t seen);
 
-/* The file `path` holds code that makes system calls on files itself. */
+/* The code in the file `path` makes its own system calls on files. */
 void record_own_calls(const char *path);
 
 void record_process(pid_t pid, pid_t parent, const char *executable);
@@ -53,7 +53,7 @@ void record_ended(pid_t pid, int wait_status);
 void record_incomplete(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void record_error(const char *text, int exit_status);
 
-/* Write the last line; false, with errno set, when the record could not be written whole. */
+/* Write the last line; false, with errno set, if the record is incomplete. */
 bool record_close(int exit_status);
 
 #endif

@@ -44,7 +44,7 @@ void take_signals(void) {
     struct signalfd_siginfo signal;
     while (read(source, &signal, sizeof signal) == sizeof signal) {
         if (signal.ssi_signo == SIGALRM || signal.ssi_signo == SIGCHLD) continue;
-        /* Of those typed at a terminal the traced processes get their own. */
+        /* The traced processes get signals typed at a terminal themselves. */
         from_terminal = signal.ssi_code == SI_KERNEL;
         requested = (int)signal.ssi_signo;
         request_count++;

@@ -1,17 +1,18 @@
-/* What signals tell the tracer: that it is asked to end, or that a traced thread has stopped. */
+/* Signals for the tracer: a request to end, or a stop of a traced thread. */
 #ifndef SIGNALS_H
 #define SIGNALS_H
 
 #include <signal.h>
 
-/* Block all signals, as one between fork and exec would be lost; `before` becomes those that were. */
+/* Block all signals, as one between fork and exec would be lost; `before` receives the previous
+ * mask. */
 void hold_signals(sigset_t *before);
 
-/* Block those of `before` and what the tracer hears of: SIGCHLD, SIGALRM, and what asks it to end
- * (SIGINT, SIGTERM, SIGHUP, SIGQUIT), unless that is ignored. The descriptor that says one came. */
+/* Block the signals of `before` and those of the tracer: SIGCHLD, SIGALRM, and requests to end
+ * (SIGINT, SIGTERM, SIGHUP, SIGQUIT), unless ignored. Returns the descriptor that reports them. */
 int catch_signals(const sigset_t *before);
 
-/* Take the signals that have come. */
+/* Take the pending signals. */
 void take_signals(void);
 
 /* If the tracer was asked to end since: pass that on to all traced processes; the second time, kill

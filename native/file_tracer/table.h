@@ -16,7 +16,7 @@ struct table {
     size_t capacity, count; /* capacity is 0 or a power of two */
 };
 
-/* The entry of `key`, made with no bits and no text if it is new. Valid until the next call. */
+/* The entry of `key`, created without bits and text if it is new. Valid until the next call. */
 struct entry *table_entry(struct table *table, const char *key);
 bool table_has(const struct table *table, const char *key);
 void table_clear(struct table *table);

@@ -1,19 +1,19 @@
-/* A second witness of the files that the run opens: fanotify(7) on the mounts, where root allows.
+/* A second source for the files that the run opens: fanotify(7) on the mounts, if root allows it.
  *
- * It sees what the kernel opens by itself and what is opened by calls that the filter does not tell
- * of, but no file that is only looked at, and no link. */
+ * It reports files that the kernel opens itself, and files opened by calls that the filter does not
+ * report. It reports no file that is only looked up, and no link. */
 #ifndef WITNESS_H
 #define WITNESS_H
 
 #include <stdbool.h>
 
-/* Begin, before the command does; false where there is no witness. */
+/* Begin, before the command starts; false if it is not available. */
 bool call_witness(void);
 
-/* Take all that it has to say. */
+/* Take all pending events. */
 void hear_witness(void);
 
-/* Add to the record, when the run is over, the files that were opened and are not in it as such. */
+/* After the run, add opened files to the record that are missing there. */
 void record_witness(void);
 
 #endif

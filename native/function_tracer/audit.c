@@ -1,5 +1,5 @@
 /* An audit library (rtld-audit(7)): the loader calls it for every object right after mapping it,
- * before relocation, ifunc resolvers and constructors, also for those opened later. */
+ * before relocation, ifunc resolvers and constructors. This includes objects opened later. */
 #define _GNU_SOURCE
 #include "../go_program/go_program.h"
 #include "../records/guard_link.h"
@@ -35,8 +35,8 @@ __asm__(".text\n.type trimtab_return_from_signal, @function\ntrimtab_return_from
         "mov $15, %eax\nsyscall\n");
 extern void trimtab_return_from_signal(void) __attribute__((visibility("hidden")));
 
-/* No other signal interrupts the handler: that of the program would run with traps blocked, and die
- * of the first function that it is the first to use. */
+/* No other signal interrupts the handler: the program's handler would run with traps blocked, and
+ * crash in the first function that it is the first to use. */
 static void catch_traps(void) {
   struct {
     void (*handler)(int, siginfo_t *, void *);
@@ -46,7 +46,7 @@ static void catch_traps(void) {
   } action = {on_trap, SA_SIGINFO | SA_ONSTACK | 0x04000000 /* SA_RESTORER */,
               trimtab_return_from_signal, ~0ul};
   SYSTEM_CALL(SYS_rt_sigaction, SIGTRAP, &action, 0, sizeof action.mask, 0, 0);
-  /* A mask is inherited through exec: a parent may have blocked the signal. */
+  /* exec keeps the signal mask: a parent may have blocked the signal. */
   uint64_t trap = 1ull << (SIGTRAP - 1);
   SYSTEM_CALL(SYS_rt_sigprocmask, SIG_UNBLOCK, &trap, 0, sizeof trap, 0, 0);
 }
@@ -57,7 +57,7 @@ static const ElfW(Dyn) *dynamic_entry(const struct link_map *map, ElfW(Sxword) t
   return 0;
 }
 
-/* Before relocation the loader has not adjusted these addresses. */
+/* The loader adjusts these addresses at relocation, which comes later. */
 static const void *dynamic_address(const struct link_map *map, ElfW(Sxword) tag) {
   const ElfW(Dyn) *entry = dynamic_entry(map, tag);
   if (!entry) return 0;
@@ -80,8 +80,8 @@ static int has_text_relocations(const struct link_map *map) {
   return dynamic_entry(map, DT_TEXTREL) || (flags && flags->d_un.d_val & DF_TEXTREL);
 }
 
-/* By the name that it has for others: its file may be called libc-2.31.so. Before glibc 2.34 these
- * were several, of which the last two start threads with every signal blocked. */
+/* By its name for other objects: its file may be called libc-2.31.so. Before glibc 2.34 there were
+ * several libraries, of which the last two start threads with every signal blocked. */
 static int is_c_library(const struct link_map *map, const char *path) {
   static const char *const names[] = {"libc.so.6", "ld-linux-x86-64.so.2", "libpthread.so.0",
                                       "librt.so.1", "libanl.so.1"};
@@ -93,7 +93,7 @@ static int is_c_library(const struct link_map *map, const char *path) {
   return 0;
 }
 
-/* A file that has at least `smallest` bytes. */
+/* Map a file of at least `smallest` bytes. */
 static int map_file(const char *path, size_t smallest, struct stat *status, const uint8_t **file) {
   long descriptor = SYSTEM_CALL(SYS_open, path, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
   if (descriptor < 0) return 0;
@@ -107,7 +107,7 @@ static int map_file(const char *path, size_t smallest, struct stat *status, cons
   return mapped;
 }
 
-/* Whether nothing of an object's code may change, by the list in the record's folder. */
+/* Whether an object's code must not change, by the list in the record's folder. */
 static int is_left_alone(const char *path) {
   char name[TRIMTAB_PATH_BYTES + 32], *limit = name + sizeof name;
   struct stat status;
@@ -131,7 +131,8 @@ static int code_segment_of(const ElfW(Phdr) *headers, unsigned count, struct cod
     if (headers[i].p_type != PT_LOAD || !(headers[i].p_flags & PF_X)) continue;
     if (headers[i].p_flags & PF_W) return 0;
     if (headers[i].p_vaddr + headers[i].p_filesz > UINT32_MAX) return 0;
-    /* Linkers write one; of several (a debloated library has hundreds) none is watched. */
+    /* Linkers write one; if there are several (a debloated library has hundreds), none is
+     * watched. */
     if (found++) return 0;
     *code = (struct code_segment){(uint32_t)headers[i].p_vaddr, (uint32_t)headers[i].p_filesz,
                                   headers[i].p_offset};
@@ -190,7 +191,7 @@ static enum object_status watch(struct watched_object *object, const struct link
   return OBJECT_WATCHED;
 }
 
-/* l_name is empty for the program itself, and relative where it was opened so. */
+/* l_name is empty for the program itself, and relative if it was opened by a relative path. */
 static const char *absolute_path(const struct link_map *map, char *path, size_t path_bytes) {
   const char *name = *map->l_name ? map->l_name : "/proc/self/exe";
   long file = SYSTEM_CALL(SYS_open, name, O_PATH | O_CLOEXEC, 0, 0, 0, 0);
@@ -205,7 +206,7 @@ static const char *absolute_path(const struct link_map *map, char *path, size_t 
   return path;
 }
 
-/* Its end would not be noted, and its own handlers take SIGTRAP. */
+/* Its end would not be recorded, and its own handlers take SIGTRAP. */
 static int is_program_of_go(void) {
   long file = SYSTEM_CALL(SYS_open, "/proc/self/exe", O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
   if (file < 0) return 0;
@@ -244,7 +245,7 @@ __attribute__((visibility("default"))) unsigned int la_objopen(struct link_map *
   if (is_c_library(map, name)) why = OBJECT_C_LIBRARY;
   else if (has_text_relocations(map)) why = OBJECT_TEXT_RELOCATIONS;
   else if (is_left_alone(name)) why = OBJECT_LEFT_ALONE;
-  /* As the kernel mapped it: its program headers are read from there. */
+  /* As the kernel mapped it: the file has its program headers. */
   if (!map_file(name, sizeof(ElfW(Ehdr)) + 1, &status, &file)) why = OBJECT_NOT_READABLE;
   if (why == OBJECT_WATCHED) {
     struct watched_object *object = add_object();
@@ -263,6 +264,6 @@ __attribute__((visibility("default"))) unsigned int la_objopen(struct link_map *
 
 __attribute__((visibility("default"))) unsigned int la_objclose(uintptr_t *cookie) {
   struct watched_object *object = (struct watched_object *)*cookie;
-  if (object) object->state = CLOSED; /* its addresses may soon be another object's */
+  if (object) object->state = CLOSED; /* another object may soon have its addresses */
   return 0;
 }

@@ -1,4 +1,5 @@
-/* The files of the record: made at a process' start, after a fork, and at each object's load. */
+/* The files of the record: created at a process's start, after a fork, and when an object is
+ * loaded. */
 #include "object.h"
 #include "system.h"
 
@@ -9,8 +10,8 @@
 char record_directory[TRIMTAB_PATH_BYTES];
 struct process_record *current_process;
 
-/* A shared mapping of a new file whose space is reserved: a full disk must show here, not as a
- * SIGBUS in the middle of the program. */
+/* A shared mapping of a new file with reserved space: a full disk must fail here, not as a SIGBUS
+ * in the middle of the program. */
 static void *new_record(const char *kind, size_t length) {
   static uint32_t serial;
   char path[TRIMTAB_PATH_BYTES + 128], *limit = path + sizeof path;
@@ -35,8 +36,8 @@ static void *new_record(const char *kind, size_t length) {
 void start_process_record(int by_fork) {
   struct process_record *process = new_record("process", sizeof *process);
   if (!process) {
-    /* Nothing may be marked in the parent's name; that this record is missing shows in the
-     * parent's count. */
+    /* The child must not mark functions in the parent's record; the parent counts the missing
+     * record. */
     if (current_process) __atomic_add_fetch(&current_process->lost, 1, __ATOMIC_RELAXED);
     current_process = 0;
     return;

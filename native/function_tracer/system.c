@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* The compiler calls these by name even in freestanding code. */
+/* The compiler emits calls of these even in freestanding code. */
 void *memcpy(void *to, const void *from, size_t length) {
   void *result = to;
   __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(length) : : "memory");

@@ -1,5 +1,5 @@
-/* System calls and memory functions for code that has no C library: the loader keeps an audit
- * library apart from the program, and a second C library there would cost thread-local space. */
+/* System calls and memory functions for code without a C library: the loader separates an audit
+ * library from the program, and a second C library there would use thread-local storage. */
 #ifndef TRIMTAB_SYSTEM_H
 #define TRIMTAB_SYSTEM_H
 
@@ -21,7 +21,7 @@ const char *base_name(const char *path);
 char *append_text(char *end, const char *limit, const char *text);
 char *append_number(char *end, const char *limit, uint64_t number);
 uint64_t now_ns(void);
-/* Copy the value of an environment variable, as it was when the process started. */
+/* Copy the value of an environment variable at the start of the process. */
 int initial_environment(const char *name, char *value, size_t value_bytes);
 
 #endif

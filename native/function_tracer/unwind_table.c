@@ -28,7 +28,7 @@ static const ElfW(Phdr) *segment_of(const ElfW(Phdr) *headers, unsigned count, E
   return 0;
 }
 
-/* The pointer encoding that a CIE's augmentation names, or ENCODING_OMITTED when unreadable. */
+/* The pointer encoding in a CIE's augmentation, or ENCODING_OMITTED if it is unreadable. */
 static uint8_t pointer_encoding(const uint8_t *cie, const uint8_t *end) {
   if (cie + 9 > end || signed_4(cie + 4) != 0) return ENCODING_OMITTED;
   const uint8_t *augmentation = cie + 9, *at = augmentation;
@@ -67,7 +67,7 @@ int64_t read_unwind_table(const uint8_t *base, const ElfW(Phdr) *headers, unsign
   if (rows > room / sizeof(struct table_row)) return -1;
   if (!starts) return rows;
 
-  /* .eh_frame may lie in another segment: compilers that write absolute pointers into it make it
+  /* .eh_frame may be in another segment: compilers that write absolute pointers into it make it
    * writable. */
   ElfW(Addr) frames = table_header->p_vaddr + 4 + (uint64_t)(int64_t)signed_4(table + 4);
   segment = segment_of(headers, header_count, frames, 4);

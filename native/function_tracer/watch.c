@@ -1,7 +1,7 @@
 /* Traps over every byte of every function, and their one-time removal.
  *
- * A whole function is overwritten, not only its first byte: cold parts, landing pads and the
- * cases of a jump table are entered in their middle, and must be noticed as well. */
+ * A whole function is overwritten, not only its first byte: cold parts, landing pads and the cases
+ * of a jump table are entered in the middle, and must be noticed too. */
 #include "object.h"
 #include "system.h"
 
@@ -9,7 +9,7 @@
 
 enum { TRAP = 0xcc, OBJECTS_A_BLOCK = 512 };
 
-/* Blocks are never moved or freed: a trap may be reading them in another thread. */
+/* Blocks are never moved or freed: another thread's trap may be reading them. */
 struct block {
   struct watched_object objects[OBJECTS_A_BLOCK];
   volatile uint32_t count;
@@ -62,7 +62,7 @@ static int64_t function_at(const struct watched_object *object, uint32_t address
   return low - 1;
 }
 
-/* Whether the function is still in memory as it was armed or put back. */
+/* Whether the function is still in memory as it was armed or restored. */
 static int is_in_memory(const struct watched_object *object, int64_t function) {
   const uint8_t *original = original_of(object, object->starts[function]);
   const uint8_t *code = object->base + object->starts[function];
@@ -90,12 +90,12 @@ int disarm_at(uint8_t *address) {
       uint32_t offset = (uint32_t)(address - object->base);
       int64_t found = function_at(object, offset);
       if (found < 0 || (state == CLOSED && !is_in_memory(object, found))) return 0;
-      /* Marked before the code can run, so that a kill in between loses nothing. */
+      /* Marked before the code can run, so a kill in between loses nothing. */
       object->used[found] = 1;
       const uint8_t *original = original_of(object, object->starts[found]);
       volatile uint8_t *code = object->base + object->starts[found];
-      /* From the last byte down: a thread that enters meanwhile, wherever, meets either a trap
-       * or an instruction whose later bytes are back already. */
+      /* From the last byte down: a thread that enters meanwhile, at any byte, meets a trap or an
+       * instruction whose later bytes are already restored. */
       for (uint32_t i = object->sizes[found]; i-- > 0;) code[i] = original[i];
       return *original_of(object, offset) != TRAP;
     }

@@ -1,5 +1,5 @@
 // The classes of Homescu et al., "Microgadgets: size does matter in Turing-complete return-oriented
-// programming" (WOOT 2012), as Gadget Set Analyzer (GadgetSet.py) has them; bits in its order.
+// programming" (WOOT 2012), as in Gadget Set Analyzer (GadgetSet.py); bits in its order.
 #include "gadget.h"
 
 enum { MOST_SCORE_TWICE = 8 };
@@ -25,8 +25,8 @@ static const uint64_t SUMS = BIT(ADD) | BIT(ADC) | BIT(SUB) | BIT(SBB), LOGIC = 
 struct view {
   uint8_t operation, first, second;
   bool in_first, in_second;        // in memory
-  bool plain_first, plain_second;  // no address but of a register alone
-  bool registers;                  // both operands are
+  bool plain_first, plain_second;  // no address, or of a register alone
+  bool registers;                  // both operands are registers
   bool differ;
 };
 
@@ -126,7 +126,8 @@ static void add_turing_complete(struct classes *classes, const struct view *v) {
   }
 }
 
-// For each of six registers: it gets a value, an operation with RAX; RAX gets its value, an operation.
+// For each of six registers: it gets a value, or an operation with RAX; RAX gets its value, or an
+// operation.
 static void add_transfers(uint64_t *set, const struct view *v) {
   static const uint8_t partners[] = {RBX, RCX, RDX, RBP, RSI, RDI};
   bool calculates = is_one_of(v->operation, SUMS | LOGIC) && v->registers;

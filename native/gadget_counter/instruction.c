@@ -4,9 +4,10 @@
 
 enum { LONGEST = 15 };
 
-// What follows an opcode: M an operand in ModRM; b, z, w one and a constant of 1, 4 (2) or 1 byte
-// if it is a test; n nothing; 1 2 3 constants of so many bytes; 4 of 4 (2); v of 8, 4 or 2; o an
-// address; j J a relative branch; p a prefix; r REX; e the next map; V E other encodings; - invalid.
+// The bytes after an opcode: M an operand in ModRM; b, z, w one and a constant of 1, 4 (2) or 1
+// byte if it is a test; n nothing; 1 2 3 constants of so many bytes; 4 of 4 (2); v of 8, 4 or 2; o
+// an address; j J a relative branch; p a prefix; r REX; e the next map; V E other encodings; -
+// invalid.
 static const char ONE_BYTE[256 + 1] =
     "MMMM14--MMMM14-e" "MMMM14--MMMM14--" "MMMM14p-MMMM14p-" "MMMM14p-MMMM14p-"
     "rrrrrrrrrrrrrrrr" "nnnnnnnnnnnnnnnn" "--EMpppp4z1b----" "jjjjjjjjjjjjjjjj"
@@ -44,7 +45,7 @@ static int64_t constant(struct decoding *d, int bytes) {
 }
 
 static struct operand of_register(const struct decoding *d, uint8_t number, bool narrow) {
-  // Without REX four registers of a byte are the upper halves of others (AH for SPL).
+  // Without REX four byte registers are the upper halves of others (AH for SPL).
   if (narrow && !d->rex && number >= 4 && number < 8) number -= 4;
   return (struct operand){REGISTER, number, false, narrow};
 }
@@ -61,7 +62,7 @@ static uint8_t middle(const struct decoding *d) {
   return (uint8_t)((d->modrm >> 3 & 7) | (d->rex & 4) << 1);
 }
 
-// Reads ModRM, and what it says follows: an index, a displacement.
+// Reads ModRM, and the index and displacement that it announces.
 static void read_modrm(struct decoding *d, bool narrow) {
   d->modrm = next(d);
   uint8_t mode = d->modrm >> 6, low = d->modrm & 7, base = low;
@@ -92,7 +93,7 @@ static struct instruction alone(const struct decoding *d, uint8_t operation) {
   return with(d, operation, of_kind(NOTHING), of_kind(NOTHING), 0);
 }
 
-// VEX and EVEX: vectors, and what extends them. No general register counts as changed.
+// VEX and EVEX: vectors and extensions. No general register counts as changed.
 static struct instruction vector(struct decoding *d) {
   uint8_t map = 1, first = d->opcode;
   if (d->rex || d->short_operands || d->repeated) d->wrong = true;
@@ -134,7 +135,7 @@ static struct instruction two_bytes(struct decoding *d) {
   struct operand in_middle = of_register(d, middle(d), narrow_register), other = d->in_modrm;
   struct operand number = of_kind(CONSTANT), vector_ = of_kind(EXTENSION);
   switch (opcode) {
-    case 0x01:  // XGETBV, XEND, XTEST, RDTSCP; the rest is privileged
+    case 0x01:  // XGETBV, XEND, XTEST, RDTSCP; the others are privileged
       if (d->modrm != 0xD0 && d->modrm != 0xD5 && d->modrm != 0xD6 && d->modrm != 0xF9) d->wrong = true;
       return alone(d, OTHER);
     case 0x05: case 0x34: return alone(d, SYSTEM_CALL);
@@ -148,7 +149,7 @@ static struct instruction two_bytes(struct decoding *d) {
     case 0xA3: return with(d, TEST, other, in_middle, 0);
     case 0xAB: case 0xB3: case 0xBB: case 0xA5: case 0xAD: return with(d, OTHER, other, in_middle, 0);
     case 0xA4: case 0xAC: return with(d, OTHER, other, number, value);
-    case 0xAE: return alone(d, OTHER);  // fences, and what saves the state of extensions
+    case 0xAE: return alone(d, OTHER);  // fences, and saving the state of extensions
     case 0xAF: case 0xB8: case 0xBC: case 0xBD: return with(d, OTHER, in_middle, other, 0);
     case 0xB0: case 0xB1: return with(d, COMPARE_EXCHANGE, other, in_middle, 0);
     case 0xB6: case 0xB7: case 0xBE: case 0xBF: return with(d, MOVE, in_middle, other, 0);
@@ -285,7 +286,7 @@ struct instruction decode(const uint8_t *code, uint64_t left) {
     d.repeated |= byte == 0xF2 || byte == 0xF3;
     byte = next(&d);
   }
-  if (ONE_BYTE[byte] == 'r') {  // only the last one counts, and none but before the opcode
+  if (ONE_BYTE[byte] == 'r') {  // only the last one counts, directly before the opcode
     d.rex = byte;
     byte = next(&d);
   }

@@ -1,7 +1,8 @@
-// One x86-64 instruction: how long it is, and as much of what it does as tells gadgets apart.
+// One x86-64 instruction: its length, and the effects that distinguish gadgets.
 //
-// After the opcode maps of the Intel SDM, volume 2, appendix A. What a program in user mode cannot
-// execute (undefined, privileged, input and output, the LOCK prefix, traps) is no instruction here.
+// It follows the opcode maps of the Intel SDM, volume 2, appendix A. Bytes that a program in user
+// mode cannot execute (undefined, privileged, input and output, the LOCK prefix, traps) are no
+// instruction here.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,19 +19,19 @@ enum kind { NOTHING, REGISTER, MEMORY, CONSTANT, EXTENSION };
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, NO_REGISTER = 255 };
 
-// `family` is the register, whatever its width, or the base of an address in memory. `plain` says
-// that there is nothing else in the address; `narrow`, that a register is used as a single byte.
+// `family` is the register, of any width, or the base of an address in memory. `plain`: the address
+// has nothing else; `narrow`: a register is used as a single byte.
 struct operand {
   uint8_t kind, family;
   bool plain, narrow;
 };
 
-// `first` is what is changed, if anything is; `value` is the constant, if one of both is.
+// `first` is the changed operand, if any; `value` is the constant, if one operand is one.
 struct instruction {
   uint8_t length, operation;
   struct operand first, second;
   int64_t value;
 };
 
-// Decodes the instruction at `code`, of whose bytes there are `left`. Its length is 0 where none is.
+// Decodes the instruction at `code`, of which `left` bytes exist. The length is 0 if there is none.
 struct instruction decode(const uint8_t *code, uint64_t left);

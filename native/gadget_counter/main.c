@@ -1,9 +1,10 @@
 // trimtab-gadget-counter: counts the gadgets of files whose executable bytes come on standard input.
 //
-// Of each file come its segments, a count of bytes (8, little-endian) before each, and a count of 0
-// behind the last. A line goes out for it: gadgets in all; of each kind (return, jump, call, system
-// call) how many that are usable and unlike each other, and the sum of twice their scores; then the
-// three sets of classes. With --each a line before for each gadget: offset, length, kind, score.
+// The input of a file is its segments, a count of bytes (8, little-endian) before each, and a count
+// of 0 after the last. The output is a line: the number of gadgets; for each kind (return, jump,
+// call, system call) the number of usable, different ones and the sum of twice their scores; then
+// the three sets of classes. With --each, a line for each gadget precedes it: offset, length, kind,
+// score.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ struct count {
   struct classes classes;
 };
 
-// The gadgets of a file that were met, by a hash of their bytes; 0 is an empty place.
+// The gadgets of a file so far, by a hash of their bytes; 0 is a free place.
 struct met {
   uint64_t *places, room, used;
 };
@@ -61,7 +62,7 @@ static bool is_new(struct met *met, const uint8_t *bytes, uint64_t length) {
 
 static bool ends(const struct instruction *it) { return it->operation >= RETURN; }
 
-// Follows the instructions from `start`; returns the bytes up to the end of the gadget, 0 if it is none.
+// Follows the instructions from `start`; returns the bytes up to the gadget's end, 0 if it is none.
 static uint64_t follow(const uint8_t *code, uint64_t left, struct gadget *gadget) {
   uint64_t at = 0;
   for (gadget->count = 0; gadget->count < MOST_INSTRUCTIONS;) {
@@ -74,12 +75,12 @@ static uint64_t follow(const uint8_t *code, uint64_t left, struct gadget *gadget
   return 0;
 }
 
-// How far each of the next places is from where the gadget that begins there ends, going backwards:
-// 0 where none begins.
+// For each of the following offsets, the distance to the end of its gadget, computed backwards: 0
+// if none begins there.
 static void count_segment(const uint8_t *code, uint64_t size, bool each, struct met *met,
                           struct count *count) {
   enum { KEPT = 16, NONE = 255 };
-  uint8_t before_end[KEPT];  // bytes before the last instruction, for the places behind this one
+  uint8_t before_end[KEPT];  // bytes before the last instruction, for the following offsets
   memset(before_end, NONE, sizeof before_end);
   for (uint64_t start = size; start-- > 0;) {
     struct instruction it = decode(code + start, size - start);

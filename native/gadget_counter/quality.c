@@ -8,7 +8,7 @@ static const struct instruction *last(const struct gadget *gadget) {
   return &gadget->at[gadget->count - 1];
 }
 
-// Whether it changes its first operand.
+// Whether the instruction changes its first operand.
 static bool creates(const struct instruction *it) {
   switch (it->operation) {
     case NOP: case COMPARE: case TEST: case PUSH: return false;
@@ -20,7 +20,7 @@ static bool changes(const struct instruction *it, uint8_t family) {
   return creates(it) && it->first.kind == REGISTER && it->first.family == family;
 }
 
-// Whether what it makes is known: a step, or an operation with a constant.
+// Whether its result is known: a step, or an operation with a constant.
 static bool is_static(const struct instruction *it) {
   switch (it->operation) {
     case INCREMENT: case DECREMENT: case NEGATE: case NOT: return true;

@@ -1,4 +1,4 @@
-/* The functions that ours stand before, also where the C library is older than the one that this is
+/* The functions that ours replace, even if the C library is older than the one that this library is
  * linked with: a root has its own. */
 #define _GNU_SOURCE
 #include "guard.h"
@@ -6,8 +6,8 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* The first version, which every glibc has. Before 2.34 it is in libdl, which programs may do
- * without; in the C library there was another one then, for itself. */
+/* The first version, which every glibc has. Before 2.34 it is in libdl, which programs may lack;
+ * the C library then had another one for itself. */
 __asm__(".symver any_dlsym, dlsym@GLIBC_2.2.5");
 extern void *any_dlsym(void *where, const char *name) __attribute__((weak));
 extern void *__libc_dlopen_mode(const char *library, int mode) __attribute__((weak));

@@ -1,5 +1,5 @@
-/* What a process' end and its successors tell: environments passed to exec keep the tracer, each
- * process notes how it ended, and leaves word of the programs that it is about to become. */
+/* A process's end and its next programs: environments passed to exec keep the tracer, each process
+ * records its end, and announces the programs that it is about to execute. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ __attribute__((constructor)) static void start(void) {
   begin_threads(next_function);
 }
 
-/* A child of vfork shares this memory: only the process that the record names may write it. */
+/* A child of vfork shares this memory: only the process in the record may write to it. */
 static void note_end(enum process_end end) {
   struct process_record *process = trimtab_guard_link.process;
   if (process && process->pid == (uint32_t)syscall(SYS_getpid)) process->end = end;
@@ -64,8 +64,8 @@ EXPORT void quick_exit(int status) {
   __builtin_unreachable();
 }
 
-/* A file named for the process says that it is about to become another program. The reader
- * expects a record of that program, and calls the trace incomplete where there is none. */
+/* A file named after the process announces that it is about to execute another program. The reader
+ * expects a record of that program; without one, the trace is incomplete. */
 struct expectation {
   char file[TRIMTAB_PATH_BYTES + 64];
 };
@@ -90,7 +90,7 @@ static int count_of(char *const list[]) {
   return count;
 }
 
-/* `environment` with the tracer's variables as this process got them. On the stack of the caller:
+/* `environment` with the tracer's variables as this process got them. It is on the caller's stack:
  * a child of vfork must not allocate. */
 static void keep_tracer(char *const environment[], char **kept) {
   int count = 0;

@@ -1,6 +1,6 @@
-/* SIGTRAP as the program believes it to be: it stays unblocked and the tracer's, while the program
- * sees its own handler, its own mask, and the traps that are its own. The kernel's frames of it lie on
- * stacks of the guard's, as the program's may have no room for them. */
+/* A virtual SIGTRAP for the program: the real one stays unblocked and the tracer's, while the
+ * program sees its own handler, its own mask, and its own traps. The kernel's frames for it are on
+ * the guard's stacks, as the program's may be too small for them. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -38,12 +38,13 @@ void foreign_trap(int number, void *info, void *context) {
   struct sigaction action = program_action;
   if (action.sa_handler == SIG_IGN && !synchronous) return;
   if (action.sa_handler == SIG_IGN || action.sa_handler == SIG_DFL || trap_blocked) {
-    default_trap(); /* as the kernel does when a trap is ignored or blocked */
+    default_trap(); /* as the kernel does if a trap is ignored or blocked */
     return;
   }
   if (action.sa_flags & SA_RESETHAND) program_action.sa_handler = SIG_DFL;
-  /* All is blocked here; the handler gets the mask that it would have. The masks set here are undone
-   * when the signal returns. It may be the first to use a function, so traps stay open in it. */
+  /* All signals are blocked here; the handler gets its usual mask. The masks set here are undone
+   * when the signal returns. The handler may be the first to use a function, so traps stay
+   * unblocked in it. */
   unsigned long mask = *(unsigned long *)&((ucontext_t *)context)->uc_sigmask |
                        *(unsigned long *)&action.sa_mask;
   mask &= ~(1ul << (SIGTRAP - 1));
@@ -53,7 +54,7 @@ void foreign_trap(int number, void *info, void *context) {
   else if (handler) handler(number, info, context);
 }
 
-/* A signal of the program's own that asks for the alternate stack, which is the guard's. */
+/* A signal of the program that asks for the alternate stack, which is the guard's. */
 handler_function *on_signal(int number, siginfo_t *info, ucontext_t *context) {
   handler_function *handler = NULL;
   if (forward(number, info, context, &handler)) return handler;
@@ -99,7 +100,7 @@ EXPORT sighandler_t signal(int number, sighandler_t handler) {
   return before;
 }
 
-/* Change a mask as asked, but for SIGTRAP, whose state is only remembered. */
+/* Change a mask as requested, except for SIGTRAP, whose state is only remembered. */
 static int change_mask(int (*change)(int, const sigset_t *, sigset_t *), int how,
                        const sigset_t *set, sigset_t *old) {
   sigset_t changed, before;
@@ -146,7 +147,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
   return create_with_stack(real, thread, attributes, routine, argument);
 }
 
-/* The C library's refuses to leave a stack that the kernel does not know. */
+/* The C library's version refuses to leave a stack that the kernel does not know. */
 __attribute__((noreturn)) EXPORT void __longjmp_chk(sigjmp_buf from, int value) {
   siglongjmp(from, value);
 }

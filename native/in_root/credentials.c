@@ -13,7 +13,7 @@
 #include "exit_status.h"
 #include "failure.h"
 
-/* A number and the character behind it; the last number there is stands for none. */
+/* A number and the character after it; the largest number there means none. */
 static bool read_number(const char **text, unsigned *number, char *end) {
     char *rest;
     if (**text < '0' || **text > '9') return false;
@@ -43,7 +43,7 @@ static void write_text(const char *path, const char *text) {
     close(file);
 }
 
-/* Who is not privileged may have one user and one group there: our own, by another number. */
+/* Without privileges there may be only one user and one group: our own, under another number. */
 static void map_to(uid_t user, gid_t group, uid_t inside_user, gid_t inside_group) {
     char text[64];
     write_text("/proc/self/setgroups", "deny");

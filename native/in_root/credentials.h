@@ -6,7 +6,7 @@
 
 enum { MOST_GROUPS = 1024 };
 
-/* Whom the command runs as: a user, the user's group, and the others. */
+/* The user that the command runs as: a user, its group, and other groups. */
 struct credentials {
     uid_t user;
     gid_t group;
@@ -14,14 +14,14 @@ struct credentials {
     size_t other_count;
 };
 
-/* Read UID:GID[,GID]...; false for anything else. */
+/* Read UID:GID[,GID]...; false for any other text. */
 bool read_credentials(const char *text, struct credentials *read);
 
-/* Go to a mount namespace of our own, and where that is refused to a user namespace too, in which
- * we are `wanted`, or as now where that is NULL; true then. */
+/* Enter a new mount namespace; if that is refused, also a user namespace, in which we become
+ * `wanted`, or keep our numbers if that is NULL; returns true then. */
 bool leave_namespaces(const struct credentials *wanted);
 
-/* Become `wanted`, in the user namespace that we are in. */
+/* Become `wanted` in the current user namespace. */
 void become(const struct credentials *wanted);
 
 #endif

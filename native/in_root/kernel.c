@@ -14,7 +14,7 @@
 #include "failure.h"
 #include "mounts.h"
 
-/* The disks of the machine are not among them: who is root inside is so outside, too. */
+/* The machine's disks are not among them: root inside is also root outside. */
 static const char *const ordinary[] = {"/dev/null",   "/dev/zero",    "/dev/full",
                                        "/dev/random", "/dev/urandom", "/dev/tty"};
 static const char gpus[] = "/dev/nvidia*";
@@ -47,7 +47,7 @@ void hold_kernel(void) {
     for (size_t i = 0; i < found.gl_pathc; i++) hold_device(found.gl_pathv[i]);
 }
 
-/* Terminals of their own; older kernels give none to a user namespace without a user 0. */
+/* Separate terminals; older kernels refuse them in a user namespace without a user 0. */
 static void make_terminals(void) {
     make_folder("/dev/pts");
     if (mount("trimtab", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,

@@ -1,10 +1,10 @@
 #ifndef KERNEL_H
 #define KERNEL_H
 
-/* Hold what programs get of the kernel's: /proc, /sys and devices. */
+/* Hold the kernel's file systems: /proc, /sys and devices. */
 void hold_kernel(void);
 
-/* Show it inside: /proc and /sys as they are, and a new /dev that has devices anybody may use. */
+/* Mount them inside: /proc and /sys unchanged, and a new /dev with devices that anybody may use. */
 void show_kernel(void);
 
 #endif

@@ -1,14 +1,14 @@
 /* trimtab-in-root [--workdir FOLDER] [--user UID:GID[,GID]...] [--bind PATH]... [--see PATH]...
  *                 [--errors FD] ROOT -- COMMAND ARGUMENTS...
  *
- * Becomes COMMAND, which has the folder ROOT as its root file system, without an engine. Nobody
- * writes to ROOT: in a mount namespace of our own it is the lower layer of an overlay whose upper
- * one is in memory. Each PATH, and /proc, /sys and a few devices, are there as outside; nobody
- * writes to what is only to be seen. All that is gone when the last process in the namespace ended.
+ * Executes COMMAND with the folder ROOT as its root file system, without an engine. ROOT does not
+ * change: in a new mount namespace it is the lower layer of an overlay with an upper layer in
+ * memory. Each PATH, and /proc, /sys and a few devices, are the same as outside; those of --see are
+ * read-only. All this disappears when the last process in the namespace has ended.
  *
- * COMMAND is looked up in the PATH of the environment, inside, as UID. Where a mount namespace
- * alone is refused, as to who is not root, there is a user namespace too: our own user is UID.
- * What goes wrong before COMMAND runs is one line on standard error, or FD, which it does not get.
+ * COMMAND is looked up in the PATH of the environment, inside, as UID. If a mount namespace alone
+ * is refused, as without root, a user namespace is added: our own user is UID. A failure before
+ * COMMAND runs is one line on standard error, or on FD, which COMMAND does not get.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,12 +32,12 @@ static const char usage[] =
     "usage: trimtab-in-root [--workdir FOLDER] [--user UID:GID[,GID]...] [--bind PATH]..."
     " [--see PATH]... [--errors FD] ROOT -- COMMAND ARGUMENTS...";
 
-/* Nothing in it is shown: the layers are laid on top of it, in our namespace only. */
+/* Its content is not visible: the layers are mounted on top of it, in our namespace only. */
 #define SCRATCH "/proc"
 
 static struct {
     const char *root, *workdir;
-    const struct credentials *user; /* NULL: as we are */
+    const struct credentials *user; /* NULL: unchanged */
     struct held *binds;
     bool *only_seen; /* of the binds */
     size_t bind_count;
@@ -85,7 +85,7 @@ static void read_request(int argc, char **argv) {
     request.command = argv + optind + 2;
 }
 
-/* The overlay's top has the owner and the rights of its upper layer's. */
+/* The overlay's top has the owner and rights of the upper layer's top. */
 static void make_upper(const struct stat *top) {
     if (mkdir(SCRATCH "/upper", 0755) || mkdir(SCRATCH "/work", 0755) ||
         mkdir(SCRATCH "/root", 0755) || chmod(SCRATCH "/upper", top->st_mode & 07777))
@@ -95,14 +95,14 @@ static void make_upper(const struct stat *top) {
         fail(CANNOT_ENTER, "cannot make folders in memory");
 }
 
-/* Lay what is written over the root, and go to its top. */
+/* Mount the writable layer over the root, and change to its top. */
 static void lay_over(const char *root, bool as_user) {
     struct stat top;
     if (chdir(root) || stat(".", &top)) fail(CANNOT_ENTER, "cannot go there");
     if (mount("trimtab", SCRATCH, "tmpfs", 0, "mode=0755"))
         fail(CANNOT_ENTER, "no memory file system can be mounted");
     make_upper(&top);
-    /* The overlay of a user namespace keeps its own marks where that may write them. */
+    /* In a user namespace the overlay keeps its own marks if it may write them. */
     char layers[256];
     snprintf(layers, sizeof layers, "lowerdir=.,upperdir=%s/upper,workdir=%s/work%s", SCRATCH,
              SCRATCH, as_user ? ",userxattr" : "");
@@ -111,11 +111,11 @@ static void lay_over(const char *root, bool as_user) {
     if (chdir(SCRATCH "/root")) fail(CANNOT_ENTER, "cannot go there");
 }
 
-/* Make the folder that we are in our root, with nothing of the former one in reach. */
+/* Make the current folder the root, with nothing of the old root reachable. */
 static void make_root(void) {
     if (!syscall(SYS_pivot_root, ".", ".")) {
         if (umount2(".", MNT_DETACH)) fail(CANNOT_ENTER, "cannot leave the former root");
-    } else if (chroot(".")) { /* the machine's very first root, an initramfs, cannot be left */
+    } else if (chroot(".")) { /* the machine's first root, an initramfs, cannot be left */
         fail(CANNOT_ENTER, "cannot change root");
     }
     if (chdir("/")) fail(CANNOT_ENTER, "cannot enter the new root");

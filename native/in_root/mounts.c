@@ -13,7 +13,7 @@
 #include "exit_status.h"
 #include "failure.h"
 
-/* linux/mount.h, which some C libraries' own header contradicts */
+/* from linux/mount.h, which conflicts with the header of some C libraries */
 enum { TREE_CLONE = 1, TREE_CLOEXEC = O_CLOEXEC, TREE_RECURSIVE = 0x8000, FROM_TREE = 4 };
 enum { READ_ONLY = 1 };
 
@@ -45,7 +45,7 @@ static void make_one(const char *path) {
     fail(CANNOT_ENTER, "cannot make the folder %s in it", path);
 }
 
-/* Make the folders above what `path` names, which has to be absolute. */
+/* Make the parent folders of `path`, which must be absolute. */
 static void make_way(const char *path) {
     char above[PATH_MAX];
     size_t length = strlen(path);
@@ -68,7 +68,7 @@ void make_folder(const char *path) {
 
 static void make_file(const char *path) {
     make_way(path);
-    /* What is there may be a device, which is not to be opened. */
+    /* An existing file may be a device, which must not be opened. */
     if (mknod(path, S_IFREG | 0644, 0) && errno != EEXIST)
         fail(CANNOT_ENTER, "cannot make the file %s in it", path);
 }

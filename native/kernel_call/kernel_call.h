@@ -1,8 +1,8 @@
-/* A system call of x86-64 without a C library: for code that has none, or may not ask it. */
+/* A system call of x86-64 for code without a C library, or that may not call it. */
 #ifndef TRIMTAB_KERNEL_CALL_H
 #define TRIMTAB_KERNEL_CALL_H
 
-/* The result of the call; -errno where it failed. */
+/* The result of the call; -errno if it failed. */
 static inline long kernel(long number, long a, long b, long c, long d, long e, long f) {
   register long fourth __asm__("r10") = d;
   register long fifth __asm__("r8") = e;

@@ -1,8 +1,8 @@
-/* What this library uses of CUPTI and the CUDA driver, so that it builds without the toolkit.
+/* The used parts of CUPTI and the CUDA driver, to build without the toolkit.
  *
- * Values and layouts are those of CUPTI 12.9 and 13.5 (cupti_callbacks.h, cupti_driver_cbid.h,
- * generated_cuda_meta.h) and of cuda.h 13.5; callback ids are only ever added to. The test
- * test_kernels.py holds them against the real headers where those are at hand. */
+ * Values and layouts are from CUPTI 12.9 and 13.5 (cupti_callbacks.h, cupti_driver_cbid.h,
+ * generated_cuda_meta.h) and from cuda.h 13.5; callback ids never change. The test test_kernels.py
+ * compares them with the real headers if these are available. */
 #ifndef TRIMTAB_CUPTI_ABI_H
 #define TRIMTAB_CUPTI_ABI_H
 
@@ -32,7 +32,7 @@ enum driver_call {
 
 enum call_site { SITE_ENTER = 0, SITE_EXIT = 1 };
 
-/* CUpti_CallbackData, as far as it is read. */
+/* The used part of CUpti_CallbackData. */
 struct call_data {
   int site;
   const char *function_name;

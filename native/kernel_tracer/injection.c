@@ -1,9 +1,9 @@
-/* Records which GPU code a process uses. The CUDA driver loads this library at cuInit when
+/* Records the GPU code that a process uses. The CUDA driver loads this library at cuInit if
  * CUDA_INJECTION64_PATH names it, and calls InitializeInjection.
  *
- * Launches are not watched: a kernel, also one in a graph or launched cooperatively, is launched
- * by a handle, and a handle comes from one of the lookups and lists below. So a kernel costs once,
- * and a launch nothing. */
+ * Launches are not watched: a kernel, even in a graph or launched cooperatively, is launched by a
+ * handle, and a handle comes from one of the lookups and lists below. So a kernel costs once, and a
+ * launch nothing. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

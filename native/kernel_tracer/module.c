@@ -6,7 +6,7 @@
 #include "../records/kernels.h"
 #include "../digest/sha256.h"
 
-/* The part of a section that lies in the file, or NULL. */
+/* The section's bytes in the file, or NULL. */
 static const uint8_t *section_data(const uint8_t *cubin, size_t bytes, const Elf64_Shdr *section) {
   if (section->sh_offset > bytes || section->sh_size > bytes - section->sh_offset) return NULL;
   return cubin + section->sh_offset;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Record the module's digest, its size and the names that its symbol table defines. */
+/* Record the module's digest, its size and the names defined in its symbol table. */
 void record_module(const uint8_t *cubin, size_t bytes);
 
 #endif

@@ -13,7 +13,7 @@ _Static_assert(sizeof(struct watched) == 24 && sizeof(struct package) == 56, "as
 
 enum { PATH_BYTES = 4096, WORDS_BYTES = 3 * PATH_BYTES, PART_BYTES = 1 << 14, ERROR = 2 };
 
-/* Of the C library and of Python, where the program has them. */
+/* From the C library and from Python, if the program has them. */
 extern int setenv(const char *name, const char *value, int replace) __attribute__((weak));
 extern int Py_IsInitialized(void) __attribute__((weak));
 extern int PyGILState_Check(void) __attribute__((weak));
@@ -22,7 +22,7 @@ extern int PyRun_SimpleString(const char *code) __attribute__((weak));
 static char words[WORDS_BYTES];
 static size_t words_end;
 
-/* Append a text, without its end where that has no room. */
+/* Append a text, truncated if it does not fit. */
 static void put(const char *text) {
   for (; *text && words_end < sizeof words - 1; text++) words[words_end++] = *text;
   words[words_end] = 0;
@@ -42,7 +42,7 @@ static long open_to_read(const char *path) {
   return kernel(__NR_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
 }
 
-/* NULL where no text begins there that ends in `bytes`. */
+/* NULL if no text begins there that ends within `bytes`. */
 static const char *text_at(const void *file, uint32_t place, size_t bytes) {
   for (size_t at = place; at < bytes; at++)
     if (!((const char *)file)[at]) return (const char *)file + place;
@@ -66,7 +66,7 @@ static int is_identity(const struct identity_header *header, size_t bytes) {
   return header->watched <= (bytes - sizeof *header) / sizeof(struct watched);
 }
 
-/* Whether nothing was installed or removed, as most of the time. */
+/* Whether nothing was installed or removed, as in most cases. */
 static int is_as_it_was(const struct identity_header *header, size_t bytes) {
   const struct watched *rows = (const struct watched *)(header + 1);
   for (uint32_t i = 0; i < header->watched; i++) {
@@ -111,7 +111,7 @@ static void begin_words(const char *location) {
   put(", on which this slim one depends, ");
 }
 
-/* The packages that are others or gone, if the original is there. */
+/* The packages that changed or are missing, if the original exists. */
 static const char *look_closer(const struct identity_header *header, size_t bytes, size_t packages_at) {
   const char *location = text_at(header, header->location, bytes), *first = NULL;
   const struct package *rows = (const struct package *)((const char *)header + packages_at);
@@ -173,7 +173,7 @@ const char *original_problem(const char *environment) {
   return problem;
 }
 
-/* Python has its own copy of the variables, from before this library was loaded. */
+/* Python has its own copy of the variables, made before this library was loaded. */
 static void mark_as_told(void) {
   if (PyRun_SimpleString && Py_IsInitialized && PyGILState_Check && Py_IsInitialized() && PyGILState_Check())
     PyRun_SimpleString("__import__('os').environ['" TOLD_VARIABLE "'] = '1'");

@@ -1,4 +1,4 @@
-/* Which loaded object holds an address; dladdr(3) would look for the nearest symbol too. */
+/* The loaded object that holds an address; dladdr(3) would also search for the nearest symbol. */
 #ifndef TRIMTAB_OWN_LIBRARY_H
 #define TRIMTAB_OWN_LIBRARY_H
 

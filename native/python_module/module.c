@@ -1,7 +1,7 @@
-/* The Python module as which an environment's interpreter loads a fallback: nothing is in it.
+/* The empty Python module as which an environment's interpreter loads a fallback.
  *
- * Compiled into the library whose module is called TRIMTAB_MODULE. Declared here in the limited
- * API's terms, so that one file serves every version and programs without Python. */
+ * It is compiled into the library with the name TRIMTAB_MODULE. The declarations follow the limited
+ * API, so that one file serves every version, and programs without Python. */
 #include <stddef.h>
 
 #define TEXT_OF(name) #name

@@ -1,5 +1,5 @@
-/* How the guard, which lives among the program's own libraries, and the tracer of functions, which
- * the loader keeps apart from them, meet: the tracer finds this variable in the guard by name. */
+/* The link of the guard, one of the program's own libraries, with the function tracer, which the
+ * loader keeps apart from them: the tracer finds this variable in the guard by name. */
 #ifndef TRIMTAB_GUARD_LINK_H
 #define TRIMTAB_GUARD_LINK_H
 

@@ -14,12 +14,12 @@
 
 static char path[PATH_MAX];
 static pid_t owner; /* the process that `path` is the record of */
-static int lost;    /* the record is not whole */
+static int lost;    /* the record is incomplete */
 static uint64_t known[KNOWN_EVENTS];
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
-/* A record that lacks an event says so by its name, for a full disk leaves room for no more. It is
- * not written on: its last line may be cut. */
+/* A record that lacks an event says so by its name, as a full disk has room for no more. Nothing
+ * more is written to it: its last line may be cut. */
 static void lose_event(void) {
   if (lost) return;
   lost = 1;
@@ -53,7 +53,7 @@ static void finish_line(struct event *event) {
   free(event->text);
 }
 
-/* A record of this process' own: a forked child starts another. */
+/* The record of this process: a forked child begins another. */
 static void own_record(void) {
   const char *folder = getenv(TRIMTAB_RECORD_VARIABLE);
   struct timespec time;
@@ -94,7 +94,7 @@ void add_word(struct event *event, const char *word) {
 
 void end_event(struct event *event) { finish_line(event); }
 
-/* FNV-1a over kind and word, from both of which a program's repeated lookups are told. */
+/* FNV-1a over kind and word, to detect a program's repeated lookups. */
 static uint64_t hash(const char *kind, const char *word) {
   uint64_t value = 0xcbf29ce484222325;
   for (; *kind; kind++) value = (value ^ (unsigned char)*kind) * 0x100000001b3;

@@ -1,7 +1,8 @@
 /* The record of the GPU code that a process used: one text file a process, one line an event.
  *
- * A line is a kind and its words, parted by single spaces; bytes up to the space, '%' and DEL are
- * written as %XX in a word. src/trimtab/profiling/tracing/kernel_records.py reads the same format:
+ * A line is a kind and its words, separated by single spaces; bytes up to the space, '%' and DEL
+ * are written as %XX in a word. src/trimtab/profiling/tracing/kernel_records.py reads the same
+ * format:
  *
  *   process PID PARENT WAY EXECUTABLE  first line; WAY is `cupti` or `driver`: how the library came
  *                                      to see the events, which the Makefile says (TRIMTAB_WAY)
@@ -15,8 +16,8 @@
  *                                      loaded as a whole, by its address
  *   failed REASON                      not all that was used is recorded, for this reason
  *
- * Every event is one write to the end of the file, so that a process that is killed loses
- * nothing. The file is opened for each: programs close, and reuse, descriptors they do not know. */
+ * Every event is one write to the end of the file, so a killed process loses nothing. The file is
+ * opened for each event: programs close and reuse descriptors that they do not know. */
 #ifndef TRIMTAB_KERNELS_RECORD_H
 #define TRIMTAB_KERNELS_RECORD_H
 
@@ -35,7 +36,7 @@ void begin_event(struct event *event, const char *kind);
 void add_word(struct event *event, const char *word);
 void end_event(struct event *event);
 
-/* An event of one word; one that this process has recorded already is left out. */
+/* An event of one word; events that this process has already recorded are left out. */
 void record(const char *kind, const char *word);
 
 #endif

@@ -21,7 +21,7 @@ static uint32_t magic_of(const void *image) {
   return magic;
 }
 
-/* "OFFSET:PATH" for an address that is mapped from a file; the caller frees it. */
+/* "OFFSET:PATH" for an address mapped from a file; the caller frees it. */
 static char *place_in_file(const void *address) {
   FILE *maps = fopen("/proc/self/maps", "re");
   char *line = NULL, *place = NULL;

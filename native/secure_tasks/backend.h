@@ -1,4 +1,4 @@
-/* What every kind of enclave gives to enclave.c, which has checked the arguments before. */
+/* The interface of a kind of enclave to enclave.c, which has checked the arguments before. */
 #ifndef TRIMTAB_BACKEND_H
 #define TRIMTAB_BACKEND_H
 
@@ -9,10 +9,10 @@
 struct backend {
     const char *kind;
     int (*create)(const struct enclave_options *options, void **state);
-    /* `thread` is below the limit, and no other call has the same one at the same time. */
+    /* `thread` is below the limit, and no simultaneous call has the same one. */
     int (*call)(void *state, unsigned thread, unsigned function,
                 const struct enclave_argument *arguments, unsigned count);
-    /* Whether any of the range is memory of the enclave that the caller's address space holds. */
+    /* Whether any of the range is the enclave's memory, mapped in the caller's address space. */
     bool (*holds)(const void *state, const void *begin, size_t bytes);
     const char *(*described)(const void *state);
     void (*destroy)(void *state);

@@ -1,4 +1,4 @@
-/* Blocked Cholesky factorization, A = L L': of the lower triangle's tiles. */
+/* Blocked Cholesky factorization, A = L L', of the tiles of the lower triangle. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -56,7 +56,7 @@ static void submit_all(void) {
 #pragma omp taskwait
 }
 
-/* Symmetric, and positive definite by a heavy diagonal. */
+/* Symmetric, and positive definite by a dominant diagonal. */
 static double *random_matrix(size_t size) {
     double *a = malloc(size * size * sizeof *a);
     if (!a) run_no_memory();
@@ -66,7 +66,7 @@ static double *random_matrix(size_t size) {
     return a;
 }
 
-/* Column by column and without tiles, in place of the lower triangle. */
+/* Column by column, without tiles, in place in the lower triangle. */
 static void reference(double *a, size_t size) {
     for (size_t j = 0; j < size; j++)
         for (size_t i = j; i < size; i++) {
@@ -76,7 +76,7 @@ static void reference(double *a, size_t size) {
         }
 }
 
-/* Copy tile (i, j) of the matrix, which is symmetric, to `numbers`. */
+/* Copy tile (i, j) of the symmetric matrix to `numbers`. */
 static void cut(const double *a, size_t size, size_t i, size_t j, double *numbers) {
     for (size_t row = 0; row < side; row++)
         for (size_t column = 0; column < side; column++)

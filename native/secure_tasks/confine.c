@@ -18,8 +18,8 @@
 #define ALLOW(number) \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), RETURN(SECCOMP_RET_ALLOW)
 
-/* To wait, to be woken and to end. What else is called ends the process: x32 calls too, whose
- * numbers have another bit. */
+/* For waiting, waking up and ending. Any other call ends the process, even x32 calls, whose numbers
+ * have another bit. */
 static const struct sock_filter allowed[] = {
     LOAD(FIELD(arch)),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
@@ -31,7 +31,7 @@ static const struct sock_filter allowed[] = {
     RETURN(SECCOMP_RET_KILL_PROCESS),
 };
 
-/* Every right that the first version of Landlock knows, and no rule that gives any back. */
+/* All rights in the first version of Landlock, without rules that allow any. */
 static bool without_files(void) {
     struct landlock_ruleset_attr nothing = {
         .handled_access_fs = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1};
@@ -47,7 +47,7 @@ enum confinement confine(void) {
     const struct sock_fprog filter = {sizeof allowed / sizeof *allowed,
                                       (struct sock_filter *)allowed};
     setrlimit(RLIMIT_CORE, &none);
-    /* Nobody without CAP_SYS_PTRACE reads its memory; secret memory nobody at all. */
+    /* Only processes with CAP_SYS_PTRACE can read its memory; secret memory none at all. */
     prctl(PR_SET_DUMPABLE, 0);
     for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return CONFINED_NOT;

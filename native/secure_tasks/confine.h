@@ -1,4 +1,5 @@
-/* Take from this process what an enclave does not need: all files, and nearly all system calls. */
+/* Remove from this process what an enclave does not need: all files, and nearly all system
+ * calls. */
 #ifndef TRIMTAB_CONFINE_H
 #define TRIMTAB_CONFINE_H
 
@@ -6,7 +7,7 @@
 
 enum confinement { CONFINED_NOT, CONFINED_SECCOMP, CONFINED_LANDLOCK };
 
-/* With Landlock too where the kernel has it. Without seccomp nothing should run here. */
+/* Also with Landlock, if the kernel has it. Without seccomp nothing should run here. */
 enum confinement confine(void);
 
 #endif

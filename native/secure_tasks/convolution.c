@@ -5,9 +5,9 @@
 #include "numbers.h"
 
 enum { INPUTS, OUTPUTS, KERNEL, PADDING, ROWS, COLUMNS, ACTIVATION, POOLING };
-enum { MOST_KERNEL = 16 }; /* by which a row is wider than LAYER_MOST_SIDE, at most */
+enum { MOST_KERNEL = 16 }; /* the most by which a row exceeds LAYER_MOST_SIDE */
 
-/* Bands of one image; null where there is none. */
+/* Bands of one image; null for a missing one. */
 struct bands {
     const double *above, *own, *below;
 };
@@ -51,7 +51,7 @@ void layer_write(const struct layer *layer, const float *weights, const float *b
     for (size_t i = 0; i < layer->outputs; i++) *numbers++ = biases[i];
 }
 
-/* Believed in nothing: whoever calls an enclave wrote it. */
+/* Trust nothing: the caller of an enclave wrote it. */
 static bool layer_read(const double *numbers, size_t bytes, struct layer *layer) {
     size_t activation, pooling;
     if (bytes < LAYER_HEAD * sizeof *numbers ||
@@ -74,11 +74,11 @@ static bool layer_read(const double *numbers, size_t bytes, struct layer *layer)
     return layer_numbers(layer) * sizeof *numbers == bytes;
 }
 
-/* A row of a channel, which may be a neighbouring band's; null in the padding. */
+/* A row of a channel, possibly of a neighbouring band; null in the padding. */
 static const double *row_of(const struct layer *layer, const struct bands *bands, size_t channel,
                             size_t padded_row) {
     const double *band = bands->own;
-    size_t row = padded_row - layer->padding; /* not used where it wraps */
+    size_t row = padded_row - layer->padding; /* unused if it wraps */
     if (padded_row < layer->padding) {
         band = bands->above;
         row = padded_row + layer->rows - layer->padding;
@@ -100,7 +100,7 @@ static void convolve_row(const struct layer *layer, const struct bands *bands,
                 double weight = weights[l];
                 size_t first = l < layer->padding ? layer->padding - l : 0;
                 size_t beyond = layer->columns + layer->padding;
-                size_t end = l < beyond ? beyond - l : 0; /* 0: only padding meets this weight */
+                size_t end = l < beyond ? beyond - l : 0; /* 0: this weight only meets padding */
                 if (end > width) end = width;
 #pragma omp simd
                 for (size_t column = first; column < end; column++)
@@ -121,7 +121,7 @@ static double pool(enum pooling pooling, const double *one, const double *other)
     return fmax(fmax(one[0], one[1]), fmax(other[0], other[1]));
 }
 
-/* All of one output channel, to `result`. */
+/* Compute one whole output channel to `result`. */
 static void channel_of(const struct layer *layer, const struct bands *bands, const double *weights,
                        double bias, double *result) {
     double rows[2][LAYER_MOST];
@@ -142,7 +142,7 @@ static void image_of(const struct layer *layer, const struct bands *bands, const
                      double *result) {
     const double *weights = numbers + LAYER_HEAD, *biases = weights + weight_numbers(layer);
     size_t each = weight_numbers(layer) / layer->outputs;
-    /* A kernel that covers the image has one result, and all weights lie as the image does. */
+    /* A kernel that covers the image has one result, and its weights have the image's layout. */
     bool covered = layer_in_numbers(layer) == each && !layer->padding;
     for (size_t output = 0; output < layer->outputs; output++, weights += each) {
         if (covered) {

@@ -1,8 +1,8 @@
 /* A layer of a convolutional network: convolution, activation, pooling.
  *
- * Its block holds LAYER_HEAD numbers that describe it, the weights, [outputs][inputs][kernel]
- * [kernel], and a bias for each output. Images are [inputs][rows][columns], one after the other. A
- * fully connected layer is one whose kernel covers the whole image. */
+ * Its block has LAYER_HEAD numbers that describe it, the weights, [outputs][inputs][kernel]
+ * [kernel], and a bias for each output. Images are [inputs][rows][columns], in sequence. A fully
+ * connected layer has a kernel that covers the whole image. */
 #ifndef TRIMTAB_CONVOLUTION_H
 #define TRIMTAB_CONVOLUTION_H
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 enum activation { LINEAR, TANH, LEAKY };
-enum pooling { WHOLE, AVERAGE, MAXIMUM }; /* of 2 x 2, but for the first */
+enum pooling { WHOLE, AVERAGE, MAXIMUM }; /* of 2 x 2, except the first */
 
 enum { LAYER_HEAD = 8, LAYER_MOST = 1024 /* channels, rows */, LAYER_MOST_SIDE = 992 /* columns */ };
 
@@ -33,8 +33,8 @@ void layer_write(const struct layer *layer, const float *weights, const float *b
 
 /* layer, images, results: any number of images. */
 int convolve(void *const data[], const size_t bytes[], unsigned count);
-/* layer, [the band above,] band, [the band below,] result: a band of rows of one image, whose
- * neighbours have as many rows; kernels are odd, and the padding half of them. */
+/* layer, [the band above,] band, [the band below,] result: a band of rows of one image.
+ * Neighbouring bands have as many rows; kernels are odd, and the padding is half of them. */
 int convolve_first(void *const data[], const size_t bytes[], unsigned count);
 int convolve_middle(void *const data[], const size_t bytes[], unsigned count);
 int convolve_last(void *const data[], const size_t bytes[], unsigned count);

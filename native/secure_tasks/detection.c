@@ -24,7 +24,7 @@ static bool grid_read(const double *numbers, size_t bytes, struct grid *grid) {
            whole_number(numbers[GRID_CLASSES], 1, GRID_MOST_CLASSES, &grid->classes);
 }
 
-/* How many boxes and rows there are; false where it cannot be. */
+/* The numbers of boxes and rows; false if they are impossible. */
 static bool found_read(const struct grid *grid, const double *found, size_t bytes, size_t *boxes,
                        size_t *rows) {
     return bytes == found_numbers(grid->side, grid->boxes) * sizeof *found &&
@@ -36,7 +36,7 @@ static double sigmoid(double value) {
     return 1 / (1 + exp(-value));
 }
 
-/* The likeliest class and its share, of numbers that lie `stride` apart. */
+/* The most likely class and its share, from numbers at a distance of `stride`. */
 static double best_class(const double *numbers, size_t stride, size_t classes, size_t *best) {
     *best = 0;
     for (size_t i = 1; i < classes; i++)
@@ -90,7 +90,7 @@ static double overlap(const double *one, const double *other) {
     return all > 0 ? both / all : 0;
 }
 
-/* Put the box at `last` where it belongs among those before it, which are sorted. */
+/* Insert the box at `last` into the sorted boxes before it. */
 static void insert(double *boxes, size_t last) {
     double box[BOX_NUMBERS];
     memcpy(box, boxes + last * BOX_NUMBERS, sizeof box);

@@ -1,9 +1,9 @@
-/* A detector in the manner of YOLO (Redmon et al. 2016): one network over the full image, whose last
- * layer is a grid of boxes and classes; of boxes that overlap the best is kept.
+/* A detector in the manner of YOLO (Redmon et al. 2016): one network over the full image, whose
+ * last layer is a grid of boxes and classes; the best of overlapping boxes is kept.
  *
- * Tasks are bands of `--block` rows of the image, layer by layer: a band waits for the one before
- * it in the layer above, and for the two beside that. One image after the other goes through the
- * same blocks between layers, as far as these are free again. */
+ * Tasks are bands of `--block` rows of the image, layer by layer: a band waits for the same band of
+ * the previous layer, and for its two neighbours. Images use the same blocks between layers in
+ * turn, once these are free again. */
 #include <stdlib.h>
 
 #include "detection.h"
@@ -49,7 +49,7 @@ static void apply(unsigned layer, uint32_t image, uint32_t band) {
                          : below        ? CONVOLVE_FIRST
                                         : CONVOLVE;
     struct work work = submitted(kernel, count, on);
-    /* Where there is no band above or below, the band itself is named twice. */
+    /* If there is no band above or below, the band itself is named twice. */
     char *w = on[0].data, *x = own.data, *a = on[1].data, *b = on[count - 2].data;
     char *y = on[count - 1].data;
 #pragma omp task firstprivate(work) depend(in : *w, *a, *x, *b) depend(out : *y) if (run_tasks)
@@ -83,7 +83,7 @@ static void submit_all(void) {
 #pragma omp taskwait
 }
 
-/* What the file says of the grid, and what PyTorch found. */
+/* The file's grid, and PyTorch's findings. */
 static struct {
     double numbers[GRID_NUMBERS];
     size_t channels, boxes, most_found;
@@ -100,7 +100,7 @@ static void read_layers(void) {
     }
 }
 
-/* What kernels refuse later is refused here with the file's name. */
+/* Refuse here, with the file's name, what kernels would refuse later. */
 static void read_grid(void) {
     size_t numbers = GRID_NUMBERS, cell_side, classes;
     const float *read = network_tensor("grid", 1, &numbers);
@@ -128,7 +128,7 @@ static void read_network(const char *path) {
     given.most_found = boxes[1];
 }
 
-/* The most numbers of one task's blocks. */
+/* The largest number of numbers in one task's blocks. */
 static size_t largest_task(void) {
     size_t largest = GRID_NUMBERS + found_numbers(side / REDUCED, given.boxes) +
                      layer_out_numbers(&layers[LAYERS - 1]);
@@ -140,7 +140,7 @@ static size_t largest_task(void) {
     return largest;
 }
 
-/* Of zeros: results that are not yet there. */
+/* Zeros for future results. */
 static struct blocks zeros(uint32_t count, size_t numbers) {
     struct blocks blocks = blocks_new(count, numbers);
     double *zero = calloc(numbers, sizeof *zero);
@@ -150,7 +150,7 @@ static struct blocks zeros(uint32_t count, size_t numbers) {
     return blocks;
 }
 
-/* Where number `at` of a band is among all of an image's numbers, [channel][row][column]. */
+/* The index of number `at` of a band among all of an image's numbers, [channel][row][column]. */
 static size_t in_image(uint32_t band, size_t rows, size_t columns, size_t at) {
     size_t channel = at / (rows * columns), row = band * rows + at / columns % rows;
     return (channel * rows * bands + row) * columns + at % columns;

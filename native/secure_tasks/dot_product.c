@@ -1,4 +1,5 @@
-/* Dot product of two vectors: a task for each pair of blocks gives a part, which are summed up. */
+/* Dot product of two vectors: a task for each pair of blocks gives a part, and the parts are
+ * added. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -9,9 +9,10 @@
 
 enum { PLACES = 16, THREAD_BITS = 32 };
 
-/* An id is a generation and a place: that of a destroyed enclave never becomes another's. */
+/* An id is a generation and a place: a destroyed enclave's id is never reused. */
 struct place {
-    /* The generation above, odd while there is an enclave, and one bit for each thread inside. */
+    /* The generation in the upper bits, odd while there is an enclave, and one bit for each thread
+     * inside. */
     _Atomic uint64_t word;
     const struct backend *backend;
     void *state;
@@ -67,7 +68,7 @@ static int options_refused(const struct enclave_options *options) {
     if (!options->threads || options->threads > ENCLAVE_MOST_THREADS) return ENCLAVE_THREADS;
     if (options->key && (!options->blocks || options->blocks > ENCLAVE_MOST_BLOCKS))
         return ENCLAVE_BLOCK;
-    /* So that sums of sizes do not wrap anywhere. */
+    /* So that sums of sizes cannot wrap. */
     if (options->memory_bytes > SIZE_MAX / 4 || !inside_room_bytes(options)) return ENCLAVE_SIZE;
     return ENCLAVE_OK;
 }
@@ -110,7 +111,7 @@ static struct place *place_of(enclave_id enclave, uint64_t *generation) {
     return *generation % 2 && place->word >> THREAD_BITS == *generation ? place : NULL;
 }
 
-/* Take one of the threads' places in the enclave. */
+/* Take a thread's place in the enclave. */
 static int enter(struct place *place, uint64_t generation, unsigned *thread) {
     uint64_t word = place->word;
     do {
@@ -147,7 +148,7 @@ static int checked_call(const struct place *place, unsigned thread, unsigned fun
     if (function >= place->function_count) return ENCLAVE_FUNCTION;
     if (count > ENCLAVE_MOST_ARGUMENTS) return ENCLAVE_SIZE;
     if (count && !arguments) return ENCLAVE_POINTER;
-    /* A copy, which nobody changes between check and use. */
+    /* A copy, which nobody can change between check and use. */
     struct enclave_argument copy[ENCLAVE_MOST_ARGUMENTS] = {0};
     for (unsigned i = 0; i < count; i++) copy[i] = arguments[i];
     int error = arguments_refused(copy, count, place->room_bytes, place->sealed, place->blocks);

@@ -19,11 +19,11 @@ struct node {
 
 struct block {
     uint32_t writer; /* a task's number + 1, or 0 */
-    struct list readers; /* since */
+    struct list readers; /* since then */
 };
 
 struct graph {
-    struct node *nodes; /* in one place, which pages fill: other threads write to it meanwhile */
+    struct node *nodes; /* at a fixed place: other threads write to it meanwhile */
     struct block *blocks;
     uint32_t count, block_count;
     uint32_t barrier; /* a task's number + 1, or 0 */
@@ -83,7 +83,7 @@ uint32_t graph_add(struct graph *graph, const char *kind, const struct enclave_a
         for (uint32_t reader = 0; reader < block->readers.count; reader++)
             append_new(&node->predecessors, block->readers.tasks[reader]);
     }
-    /* Afterwards, so that a task that reads a block twice is not its own predecessor. */
+    /* Afterwards, so that a task that reads a block twice does not precede itself. */
     for (unsigned i = 0; i < count; i++) {
         struct block *block = &graph->blocks[arguments[i].block];
         if (arguments[i].direction & ENCLAVE_OUT) {
@@ -101,12 +101,12 @@ uint32_t graph_add(struct graph *graph, const char *kind, const struct enclave_a
 void graph_barrier(struct graph *graph) {
     uint32_t number = graph->count;
     struct node *node = next_node(graph, "barrier");
-    /* For those since the last barrier, or for that where there are none. */
+    /* For the tasks since the last barrier, or for that barrier if there are none. */
     uint32_t first = graph->barrier && graph->barrier == number ? number - 1 : graph->barrier;
     for (uint32_t task = first; task < number; task++)
         append(&node->predecessors, task);
     graph->barrier = number + 1;
-    /* Whatever comes now waits for the barrier, and so for all that it waits for. */
+    /* Later tasks wait for the barrier, and so for all tasks before it. */
     for (uint32_t block = 0; block < graph->block_count; block++) {
         graph->blocks[block].writer = 0;
         graph->blocks[block].readers.count = 0;

@@ -1,9 +1,9 @@
-/* What gcc's thread sanitizer is told of OpenMP's order, which it does not see, as libgomp is not
- * instrumented: a task comes after its creation and after those that ended before with one of its
- * blocks, and what follows a wait after all tasks. Nothing in an ordinary build.
+/* Tell gcc's thread sanitizer about OpenMP's order, which it does not see, as libgomp is not
+ * instrumented. A task follows its creation and the ended tasks with one of its blocks; code after
+ * a wait follows all tasks. Does nothing in an ordinary build.
  *
- * So a wrong `depend` is seen where two tasks overlap in time, not where chance kept them apart;
- * what calls, enclaves and records share between threads is seen in any case. */
+ * So a wrong `depend` is only found if two tasks overlap in time. Data that calls, enclaves and
+ * records share between threads is always checked. */
 #ifndef TRIMTAB_HAPPENS_BEFORE_H
 #define TRIMTAB_HAPPENS_BEFORE_H
 

@@ -46,7 +46,7 @@ int arguments_refused(const struct enclave_argument *arguments, unsigned count, 
     size_t left = room_bytes;
     for (unsigned i = 0; i < count; i++) {
         size_t bytes = arguments[i].bytes;
-        /* Compared before they are rounded up, so that nothing wraps. */
+        /* Compared before rounding up, so that nothing wraps. */
         if (bytes == 0 || bytes > left || rounded(bytes, ALIGNMENT) > left) return ENCLAVE_SIZE;
         left -= rounded(bytes, ALIGNMENT);
         if (arguments[i].direction < ENCLAVE_IN || arguments[i].direction > ENCLAVE_INOUT)
@@ -57,10 +57,10 @@ int arguments_refused(const struct enclave_argument *arguments, unsigned count, 
     return ENCLAVE_OK;
 }
 
-/* A ciphertext is opened where it has been copied to, as nobody outside may change it meanwhile. */
+/* A ciphertext is opened in its copy, as nobody outside can change that. */
 static int take_in(struct inside *inside, unsigned thread, const struct enclave_argument *argument,
                    void *copy) {
-    /* A function that writes less than it should gives out zeros, not what a call before left. */
+    /* If a function writes too little, the rest is zeros, not data of an earlier call. */
     if (!(argument->direction & ENCLAVE_IN)) {
         memset(copy, 0, argument->bytes);
         return ENCLAVE_OK;
@@ -73,7 +73,7 @@ static int take_in(struct inside *inside, unsigned thread, const struct enclave_
                : ENCLAVE_ALTERED;
 }
 
-/* The version goes up before it is used, so that two calls never seal with the same one. */
+/* The version increases before its use, so that two calls never seal with the same one. */
 static int give_out(struct inside *inside, unsigned thread, const struct enclave_argument *argument,
                     void *copy) {
     if (inside->sealed) {

@@ -6,7 +6,7 @@
 #include "detection.h"
 #include "numbers.h"
 
-/* The side of a square tile of so many bytes; 0 where there is none. */
+/* The side of a square tile of so many bytes; 0 for other sizes. */
 static size_t side_of(size_t bytes) {
     size_t side = (size_t)lround(sqrt((double)(bytes / sizeof(double))));
     return side * side * sizeof(double) == bytes ? side : 0;

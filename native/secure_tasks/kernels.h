@@ -1,5 +1,5 @@
-/* The functions that tasks run, inside an enclave or outside: on whole square tiles of doubles in
- * row order, on vectors, or on images. Each refuses buffers whose sizes do not fit together. */
+/* The functions of tasks, inside an enclave or outside: on square tiles of doubles in row order, on
+ * vectors, or on images. Each refuses buffers with inconsistent sizes. */
 #ifndef TRIMTAB_KERNELS_H
 #define TRIMTAB_KERNELS_H
 
@@ -16,7 +16,7 @@ enum kernel {
     SCALE,    /* x, y: y := 3 x */
     ADD,      /* x, y, z: z := x + y */
     TRIAD,    /* x, y, z: z := x + 3 y */
-    /* Layers of networks and what they found: convolution.h, detection.h. */
+    /* Layers of networks and their findings: convolution.h, detection.h. */
     CONVOLVE,
     CONVOLVE_FIRST,
     CONVOLVE_MIDDLE,

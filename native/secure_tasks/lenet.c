@@ -1,4 +1,4 @@
-/* LeNet5 (LeCun et al. 1998) on many images: each task is a layer on `--block` of the images. */
+/* LeNet5 (LeCun et al. 1998) on many images: each task is a layer for `--block` images. */
 #include <stdlib.h>
 
 #include "network.h"
@@ -40,7 +40,7 @@ static size_t largest_task(size_t block) {
     return largest;
 }
 
-/* Blocks of all that is calculated; results that are not yet there are zeros. */
+/* Make the blocks for all data; future results are zeros. */
 static void make_blocks(const float *pixels, size_t given, size_t block, double *numbers) {
     for (unsigned i = 0; i < LAYERS; i++) weights[i] = network_block(i, &layers[i]);
     images[0] = blocks_new(parts, block * PIXELS);

@@ -1,5 +1,5 @@
-/* No isolation: ordinary memory, and the run time that a given enclave's calls, copies and paging
- * would add, waited for at the end of each call. */
+/* No isolation: ordinary memory. At the end of each call it waits for the run time that the calls,
+ * copies and paging of a given enclave would add. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -15,7 +15,7 @@ struct model {
     size_t bytes;
     struct enclave_costs costs;
     size_t cached_pages;
-    _Atomic uintptr_t cache[]; /* the page that each place of a direct-mapped cache holds */
+    _Atomic uintptr_t cache[]; /* the page in each place of a direct-mapped cache */
 };
 
 static double now_s(void) {
@@ -24,7 +24,7 @@ static double now_s(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Pages that were not in the cache, and are now. */
+/* The number of pages that were not in the cache, and are now. */
 static size_t faults(struct model *model, const struct enclave_argument *argument) {
     if (!model->cached_pages) return 0;
     size_t missed = 0;

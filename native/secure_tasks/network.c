@@ -11,7 +11,7 @@
 
 enum { MOST_BYTES = 1 << 30, ALIGNMENT = 8, NAME = 32 };
 
-/* Files hold what was calculated in double precision, rounded to single. */
+/* Files hold results of double precision, rounded to single. */
 static const double tolerance = 1e-6;
 
 static struct {
@@ -25,7 +25,7 @@ void network_refuse(const char *what) {
     exit(FAILED);
 }
 
-/* All of it, as a file that is mapped may become shorter meanwhile. */
+/* Read all of it, as a mapped file may become shorter meanwhile. */
 static size_t read_whole(int file) {
     struct stat status;
     if (fstat(file, &status) || !S_ISREG(status.st_mode)) network_refuse("not a regular file");

@@ -1,4 +1,4 @@
-/* What kernels have in common. */
+/* Common functions of kernels. */
 #ifndef TRIMTAB_NUMBERS_H
 #define TRIMTAB_NUMBERS_H
 
@@ -12,7 +12,7 @@ static inline double product(const double *x, const double *y, size_t count) {
     return sum;
 }
 
-/* Whether a number that came with a task is whole and within bounds; it is then in `whole`. */
+/* Whether a task's number is whole and within bounds; it is then in `whole`. */
 static inline bool whole_number(double value, size_t least, size_t most, size_t *whole) {
     if (!(value >= (double)least && value <= (double)most)) return false;
     *whole = (size_t)value;

@@ -45,7 +45,7 @@ static struct enclave_costs costs_of(const struct options *options, const char *
     int read = 0, count = sscanf(text, "%lf,%lf,%lf,%lf%n", &values[0], &values[1], &values[2],
                                  &values[3], &read);
     if (count != 4 || text[read]) refuse_option(options, "--costs", "not four numbers with commas");
-    /* A second for a byte, or a terabyte of cache, is a mistake of units. */
+    /* A second per byte, or a terabyte of cache, is a mistake in the unit. */
     for (int i = 0; i < 4; i++)
         if (!(values[i] >= 0 && values[i] <= (i == 3 ? 1e12 : 1)))
             refuse_option(options, "--costs", "negative, or too large");

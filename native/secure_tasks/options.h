@@ -1,4 +1,4 @@
-/* The command line that all task programs have. */
+/* The command line of all task programs. */
 #ifndef TRIMTAB_OPTIONS_H
 #define TRIMTAB_OPTIONS_H
 
@@ -14,19 +14,19 @@ struct options {
     size_t size, block; /* of a side or a vector, in numbers; size is a multiple of block */
     unsigned workers;
     const char *record;  /* a file for the task graph, or null */
-    const char *network; /* a file of weights and images; null where the application has none */
+    const char *network; /* a file of weights and images; null if the application has none */
     bool marks;          /* whether to print a line when tasks begin and one when they end */
     struct enclave_costs costs;
-    /* What the variant means. */
+    /* The meaning of the variant. */
     bool tasks, protected, sealed;
     bool has_network;
 };
 
-/* Ends the program with a message where the command line is wrong. `has_network`: --network has to
- * be there, else it must not. */
+/* Ends the program with a message for a wrong command line. `has_network`: --network is required,
+ * otherwise forbidden. */
 struct options options_of(const char *application, bool has_network, int count, char *const *words);
 
-/* Ends the program with what is wrong with an option. */
+/* Ends the program with the mistake in an option. */
 _Noreturn void refuse_option(const struct options *options, const char *what, const char *text);
 
 #endif

@@ -1,5 +1,5 @@
-/* An enclave of a protection-key domain: its memory can be read and written by a thread of the
- * process only while that thread is in a call. Functions and stacks are the caller's. */
+/* An enclave as a protection-key domain: a thread of the process can access its memory only during
+ * a call. Functions and stacks are the caller's. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
-/* An enclave of processes, one for each thread that may be inside, which share secret memory.
+/* An enclave of processes, one for each thread that may be inside; they share secret memory.
  *
- * Calls go over memory that both sides see: the caller copies buffers there, the process copies
- * them into its own memory, checks them again, and gives the results back the same way. */
+ * Calls use shared memory: the caller copies buffers there, the process copies them into its own
+ * memory, checks them again, and returns the results in the same way. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
@@ -23,7 +23,7 @@
 enum { ALIGNMENT = 64, SPINS = 1000, CHECK_NS = 10000000 };
 enum post_state { STARTING, ASKED, ANSWERED };
 
-/* What both sides see of one thread's call; its buffers follow. */
+/* The shared memory for one thread's calls; its buffers follow. */
 struct post {
     _Alignas(ALIGNMENT) _Atomic uint32_t state;
     _Atomic uint32_t caller_sleeps, process_sleeps;
@@ -54,8 +54,8 @@ static bool stays(struct post *post, enum post_state state) {
     return true;
 }
 
-/* Until the state is another, or for CHECK_NS. The word is looked at again by the kernel, after
- * `sleeps` can be seen by who changes it: no change is slept through. */
+/* Wait until the state changes, or for CHECK_NS. The kernel checks the word again after `sleeps` is
+ * visible to the thread that changes it: no change is missed. */
 static void sleep_while(struct post *post, enum post_state state, _Atomic uint32_t *sleeps) {
     const struct timespec longest = {0, CHECK_NS};
     *sleeps = 1;
@@ -68,7 +68,7 @@ static void change(struct post *post, enum post_state state, _Atomic uint32_t *s
     if (*sleeps) syscall(SYS_futex, &post->state, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Where the buffers are in what both see: one after the other, by their sizes. */
+/* Place the buffers in the shared memory, in sequence, by their sizes. */
 static void place_buffers(struct post *post, struct enclave_argument *arguments, unsigned count) {
     char *next = post->buffers;
     for (unsigned i = 0; i < count; i++) {
@@ -77,7 +77,7 @@ static void place_buffers(struct post *post, struct enclave_argument *arguments,
     }
 }
 
-/* What the caller wrote is believed in nothing: it is copied, checked, and then used. */
+/* Trust nothing from the caller: copy it, check it, and then use it. */
 static int answer(struct post *post, struct inside *inside, unsigned thread) {
     struct enclave_argument arguments[ENCLAVE_MOST_ARGUMENTS] = {0};
     unsigned function = *(volatile unsigned *)&post->function;
@@ -114,7 +114,7 @@ static bool ended(struct processes *enclave, unsigned thread) {
     return true;
 }
 
-/* Whether the process answered; else it has ended. */
+/* Whether the process answered; otherwise it has ended. */
 static bool answered(struct processes *enclave, unsigned thread, enum post_state before) {
     struct post *post = post_of(enclave, thread);
     while (stays(post, before) && post->state == before) {

@@ -22,13 +22,13 @@ static struct {
     enclave_id enclave;
     struct graph *graph;
     struct sealer *owner;
-    uint64_t *versions; /* of each block, as its owner has counted them */
+    uint64_t *versions; /* of each block, as counted by its owner */
     uint32_t block_count, next_block;
     _Atomic uint64_t calls, bytes;
     _Atomic int error;
     uint32_t task_count;
     double run_s;
-    void (*submit_all)(void); /* not handed on by libgomp, which the sanitizer does not see */
+    void (*submit_all)(void); /* not passed on by libgomp, which the sanitizer does not see */
     char created, ended;      /* only their addresses: HAPPENS_BEFORE */
 } run;
 
@@ -101,7 +101,7 @@ void block_write(struct blocks *blocks, uint32_t block, const double *numbers) {
     char *data = blocks->data + block * blocks->stride;
     memcpy(data, numbers, blocks->numbers * sizeof *numbers);
     if (!run.options.sealed) return;
-    /* The enclave counts from the first version, too, which is written only once. */
+    /* The enclave also counts from the first version, which is written only once. */
     uint64_t version = ++run.versions[blocks->first + block];
     if (version != 1 || !seal(run.owner, blocks->first + block, version, data, blocks->bytes))
         stop("blocks", "not sealed");
@@ -174,7 +174,7 @@ static int perform_inside(const struct work *work) {
 }
 
 void perform(struct work work) {
-    if (run.error) return; /* what follows has no sound inputs */
+    if (run.error) return; /* later tasks have no valid inputs */
     HAPPENS_AFTER(&run.created);
     for (unsigned i = 0; i < work.count; i++) HAPPENS_AFTER(work.arguments[i].data);
     double begun_s = run.graph ? now_s() : 0;
@@ -190,7 +190,7 @@ void run_barrier(void) {
     if (run.graph) graph_barrier(run.graph);
 }
 
-/* For who measures the run from outside, without the making of data and the check. */
+/* For measuring the run from outside, without preparing data and checking. */
 static void mark(const char *line) {
     if (!run.options.marks) return;
     puts(line);
@@ -201,7 +201,7 @@ void run_timed(void (*submit_all)(void)) {
     omp_set_dynamic(0);
     omp_set_num_threads((int)run.options.workers);
     run.submit_all = submit_all;
-    /* Threads start before the clock does. */
+    /* Start the threads before the clock. */
     if (run.options.tasks) {
 #pragma omp parallel
         HAPPENS_BEFORE(&run.created);

@@ -1,8 +1,8 @@
 /* A run of a task program: its blocks of data, its tasks, and what it prints at the end.
  *
- * Data are blocks of numbers, which a sealed variant keeps as ciphertext outside of enclaves; their
- * owner writes and reads them before and after. A program submits a task by `submitted`, and has an
- * OpenMP task with the same blocks in its `depend` call `perform`. */
+ * Data are blocks of numbers, which a sealed variant keeps as ciphertext outside enclaves; their
+ * owner writes them before and reads them after. A program submits a task by `submitted`; an OpenMP
+ * task with the same blocks in its `depend` calls `perform`. */
 #ifndef TRIMTAB_RUN_H
 #define TRIMTAB_RUN_H
 
@@ -31,12 +31,12 @@ struct work {
 /* Whether the variant has tasks: for the `if` of OpenMP's pragma. */
 extern bool run_tasks;
 
-/* Create the enclave, before there is much memory that a process would share. `largest_numbers` is
- * the most that a task's blocks have together, `blocks` how many there are in all:
- * more than ENCLAVE_MOST_BLOCKS are refused. */
+/* Create the enclave before there is much memory that a process would share. `largest_numbers` is
+ * the largest sum of numbers in a task's blocks, `blocks` the number of blocks in all: more than
+ * ENCLAVE_MOST_BLOCKS are refused. */
 void run_prepare(const struct options *options, size_t largest_numbers, uint64_t blocks);
 
-/* End where there is no memory. */
+/* End the program for lack of memory. */
 _Noreturn void run_no_memory(void);
 
 struct blocks blocks_new(uint32_t count, size_t numbers);

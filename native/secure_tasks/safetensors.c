@@ -13,7 +13,7 @@ struct cursor {
     const char *at, *end;
 };
 
-/* What is where a tensor's data lies, from the first tensor's on. */
+/* The range of a tensor's data, relative to the first tensor's. */
 struct range {
     size_t begin, end;
 };
@@ -45,14 +45,14 @@ static bool take_number(struct cursor *cursor, size_t *number) {
     const char *begin = cursor->at;
     for (*number = 0; cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9';
          cursor->at++) {
-        /* As in JSON, no number has a zero before it. */
+        /* As in JSON, numbers have no leading zeros. */
         if (cursor->at - begin == MOST_DIGITS || (cursor->at > begin && *begin == '0')) return false;
         *number = 10 * *number + (size_t)(*cursor->at - '0');
     }
     return cursor->at > begin;
 }
 
-/* [1, 2, 3] of at most `most` numbers. */
+/* [1, 2, 3] with at most `most` numbers. */
 static bool take_numbers(struct cursor *cursor, size_t *numbers, unsigned most, unsigned *count) {
     *count = 0;
     if (!take(cursor, '[')) return false;
@@ -85,7 +85,7 @@ static const char *metadata_read(struct cursor *cursor, struct text *made_by) {
     return take(cursor, '}') ? NULL : not_header;
 }
 
-/* Of at least one number, and of as many as lie in the range. */
+/* The shape must have at least one number, and as many as the range holds. */
 static const char *shape_refused(struct tensor *tensor, const struct range *range) {
     tensor->numbers = 1;
     for (unsigned i = 0; i < tensor->dimensions; i++) {
@@ -129,7 +129,7 @@ static const char *tensor_read(struct cursor *cursor, struct tensor *tensor, str
     return shape_refused(tensor, range);
 }
 
-/* Tensors tile the data: one begins where another one ends. */
+/* Tensors must tile the data: each begins where another one ends. */
 static bool tile(const struct tensors *tensors, const char *data, size_t data_bytes) {
     const char *end = data;
     for (unsigned found = 0; found < tensors->count; found++) {

@@ -1,8 +1,8 @@
-/* The header of a file of tensors, as Hugging Face's safetensors has it: 8 bytes of its length, JSON
- * that names each tensor, its type, its shape and where it lies, then the tensors.
+/* The header of a file of tensors in Hugging Face's safetensors format: its length in 8 bytes, JSON
+ * with each tensor's name, type, shape and place, then the tensors.
  *
- * The file is believed in nothing. Refused beyond what the format refuses: other types than F32,
- * names with anything but printable ASCII, headers that are not padded to 8 bytes. */
+ * The file is not trusted. Also refused, beyond the format's rules: types other than F32, names
+ * with anything but printable ASCII, headers that are not padded to 8 bytes. */
 #ifndef TRIMTAB_SAFETENSORS_H
 #define TRIMTAB_SAFETENSORS_H
 
@@ -33,8 +33,8 @@ struct tensors {
     struct tensor of[TENSORS_MOST];
 };
 
-/* Read the header of a whole file, which is aligned to 8 bytes; texts and data lie in it. Returns
- * what is wrong, or null. */
+/* Read the header of a whole file, aligned to 8 bytes; texts and data stay in it. Returns the
+ * mistake, or null. */
 const char *tensors_read(const char *file, size_t bytes, struct tensors *tensors);
 
 #endif

@@ -24,7 +24,7 @@ static struct counted nonce_of(uint32_t block, uint64_t version) {
     return counted;
 }
 
-/* The cipher is set up once: a process without system calls has no memory for it later. */
+/* The cipher is set up once: a process without system calls cannot get memory for it later. */
 struct sealer *sealer_new(const unsigned char *key) {
     struct sealer *sealer = calloc(1, sizeof *sealer);
     if (!sealer) return NULL;

@@ -19,7 +19,7 @@ static void *mapped(int file, size_t bytes) {
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Secret memory is locked: RLIMIT_MEMLOCK bounds it where the process may not lock without end. */
+/* Secret memory is locked: RLIMIT_MEMLOCK limits it unless the process may lock any amount. */
 void *secret_memory_new(size_t bytes, bool *is_secret) {
     void *memory = mapped((int)syscall(SYS_memfd_secret, O_CLOEXEC), bytes);
     *is_secret = memory != NULL;

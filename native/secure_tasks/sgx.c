@@ -1,7 +1,7 @@
-/* An enclave of Intel SGX, by Intel's SDK. UNTESTED on hardware: it ran in the SDK's
- * simulation alone. Without the SDK it is refused.
+/* An Intel SGX enclave, with Intel's SDK. UNTESTED on hardware: it only ran in the SDK's
+ * simulation. Without the SDK it is refused.
  *
- * sgx/ has what runs inside. The enclave is a file beside the program, which the build has signed. */
+ * sgx/ has the code that runs inside. The enclave is a signed file beside the program. */
 #define _GNU_SOURCE
 #include "backend.h"
 
@@ -61,7 +61,7 @@ static void sgx_destroy(void *state) {
 
 static int sgx_create(const struct enclave_options *options, void **state) {
     char path[PATH_MAX];
-    /* What is linked into the enclave, and no other function: nor has it a cipher. */
+    /* Only these functions are linked into the enclave, and no cipher. */
     if (options->functions != kernels || options->function_count != KERNELS)
         return ENCLAVE_FUNCTION;
     if (options->key) return ENCLAVE_NO_CIPHER;
@@ -87,7 +87,7 @@ static int sgx_create(const struct enclave_options *options, void **state) {
     return error;
 }
 
-/* Where the enclave's memory is only it knows: it refuses such buffers itself. */
+/* Only the enclave knows its memory: it refuses such buffers itself. */
 static bool sgx_holds(const void *state, const void *begin, size_t bytes) {
     (void)state, (void)begin, (void)bytes;
     return false;

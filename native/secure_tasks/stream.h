@@ -1,7 +1,7 @@
 /* The Stream benchmark: c = a, b = 3 c, c = a + b, a = b + 3 c, again and again, block by block.
  *
- * What its two programs differ in is `submit_all` alone: with barriers each of the four goes over
- * the whole vectors before the next begins; with dependences only, what is ready runs. */
+ * Its two programs differ only in `submit_all`: with barriers each of the four steps covers the
+ * whole vectors before the next begins; with dependences alone, tasks run when they are ready. */
 #ifndef TRIMTAB_STREAM_H
 #define TRIMTAB_STREAM_H
 

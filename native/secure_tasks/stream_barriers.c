@@ -1,4 +1,4 @@
-/* Stream with barriers: tasks of one kind are free of each other, and all wait for those before. */
+/* Stream with barriers: tasks of one kind are independent, and all wait for the previous kind. */
 #include "stream.h"
 
 static void one(enum kernel kernel, const struct blocks *x, const struct blocks *y) {

@@ -1,4 +1,4 @@
-/* Stream with dependences only: kinds interleave, each block as far as its own inputs are. */
+/* Stream with dependences only: kinds interleave, each block when its own inputs are ready. */
 #include "stream.h"
 
 static void one(enum kernel kernel, const struct blocks *from, const struct blocks *to) {

@@ -24,7 +24,7 @@ static int refuse_with(int error) {
   return -1;
 }
 
-/* do_sigaltstack() of the kernel's kernel/signal.c. */
+/* As do_sigaltstack() of the kernel's kernel/signal.c. */
 static int choose_stack(stack_t *chosen, const stack_t *wanted, uintptr_t at) {
   int mode = wanted->ss_flags & ~AUTODISARM;
   if (is_on_stack(chosen, at)) return refuse_with(EPERM);
@@ -34,8 +34,8 @@ static int choose_stack(stack_t *chosen, const stack_t *wanted, uintptr_t at) {
   return 0;
 }
 
-/* It asks the kernel whether this thread has a stack of ours:
- * one that is made by clone(2) may share this library's variables with another. */
+/* Asks the kernel whether this thread has a stack of ours: a thread made by clone(2) may share this
+ * library's variables with another. */
 int replaced_sigaltstack(const stack_t *wanted, stack_t *old) {
   stack_t now = {0};
   uintptr_t at = (uintptr_t)__builtin_frame_address(0);

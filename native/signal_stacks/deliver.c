@@ -18,14 +18,15 @@ enum {
   CONTEXT_BYTES = offsetof(ucontext_t, uc_sigmask) + 8 /* the C library's structure is larger */
 };
 
-/* As the kernel lays it on the stack (arch/x86/kernel/signal_64.c); the processor's state follows. */
+/* The kernel's layout on the stack (arch/x86/kernel/signal_64.c), followed by the processor's
+ * state. */
 struct frame {
   void (*returns_to)(void);
   uint8_t context[CONTEXT_BYTES];
   siginfo_t info;
 };
 
-/* struct _fpx_sw_bytes of the kernel's asm/sigcontext.h, in the room that FXSAVE leaves. */
+/* struct _fpx_sw_bytes of the kernel's asm/sigcontext.h, in the space that FXSAVE leaves unused. */
 static size_t state_bytes(const void *state) {
   enum { MAGIC = 0x46505853, AT = 464, WITHOUT = 512 };
   uint32_t words[2];
@@ -72,12 +73,12 @@ int deliver(int number, siginfo_t *info, ucontext_t *context, const struct kerne
   registers[REG_RDX] = (greg_t)copied;
   registers[REG_RAX] = 0;
   registers[REG_EFL] &= ~(greg_t)(DIRECTION | TRAPPING | RESUME);
-  context->uc_mcontext.fpregs = NULL; /* the state that a handler begins with */
+  context->uc_mcontext.fpregs = NULL; /* a handler's initial state */
   memcpy(&context->uc_sigmask, &mask, sizeof mask);
   return 1;
 }
 
-/* The kernel would take the stack that the frame names for its own. */
+/* Otherwise the kernel would use the frame's stack as its own. */
 void before_return(ucontext_t *context) {
   unsigned stack = own_stack();
   if (!stack) return;

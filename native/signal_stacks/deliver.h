@@ -1,10 +1,10 @@
-/* The program's handlers for signals that the kernel brings to this library first. */
+/* Deliver signals that this library gets first to the program's handlers. */
 #ifndef TRIMTAB_DELIVER_H
 #define TRIMTAB_DELIVER_H
 
 #include "entry.h"
 
-/* As rt_sigaction(2) has it. */
+/* The layout of rt_sigaction(2). */
 struct kernel_action {
   handler_function *handler;
   unsigned long flags;
@@ -12,14 +12,14 @@ struct kernel_action {
   unsigned long mask;
 };
 
-/* Among sa_flags: the handler is that of another slim environment's fallback in the same process, which
- * needs nothing of the program's stack. The kernel takes no notice of it. */
+/* In sa_flags: the handler belongs to another slim environment's fallback in the same process,
+ * which does not use the program's stack. The kernel ignores it. */
 enum { ANOTHER_FALLBACK = 0x8000 };
 
-/* Have the interrupted context go on in the program's handler, with `mask` blocked, on the stack that
- * the kernel would have chosen: the frame of the signal, which lies on this library's stack, is copied
- * there. Where the kernel made the frame on a stack of the program, the handler is returned, to be called
- * there. Returns 0 where the stack has no room; then nothing was changed. */
+/* Continue the interrupted context in the program's handler, with `mask` blocked, on the stack that
+ * the kernel would have chosen: copy the signal's frame there from this library's stack. If the
+ * kernel made the frame on a stack of the program, return the handler, to be called there. Returns
+ * 0 if the stack has no room; then nothing was changed. */
 int deliver(int number, siginfo_t *info, ucontext_t *context, const struct kernel_action *action,
             unsigned long mask, handler_function **handler);
 

@@ -8,10 +8,10 @@
 _Static_assert(offsetof(ucontext_t, uc_stack.ss_sp) == 16, "as read below");
 _Static_assert(offsetof(ucontext_t, uc_stack.ss_size) == 32, "as read below");
 
-/* What one thread borrows where the kernel has none of ours for it: a thread made by clone(2), one that
- * was there before this library, or that called sigaltstack(2) without the C library. */
+/* A thread borrows it if the kernel has no stack of ours for it: a thread made by clone(2), or
+ * older than this library, or one that called sigaltstack(2) without the C library. */
 __attribute__((used)) static uint8_t *borrow_stack(const ucontext_t *context, uintptr_t at) {
-  enum { ENOUGH = 32768 }; /* as no stack of ours is to be had */
+  enum { ENOUGH = 32768 }; /* as no stack of ours is available */
   if (stack_at(at)) return NULL;
   unsigned number = claim_stack();
   if (number) return stack_base(number) + STACK_BYTES;
@@ -23,8 +23,8 @@ __attribute__((used)) static void give_back_stack(const uint8_t *top) {
   release_stack(stack_at((uintptr_t)top - 1));
 }
 
-/* Registers that a function keeps are free here, as rt_sigreturn(2) restores all. On an alternate stack
- * of the program with less than 512 bytes to its end nothing is written. */
+/* Callee-saved registers are free here, as rt_sigreturn(2) restores all. Nothing is written to an
+ * alternate stack of the program with less than 512 bytes to its end. */
 __asm__(
     ".text\n.p2align 4\n.globl trimtab_enter\n.hidden trimtab_enter\n"
     ".type trimtab_enter, @function\n"
@@ -87,8 +87,8 @@ __asm__(
     "7:\n"
     ".text\n");
 
-/* Unwinders know a frame of a signal by these rules, which are glibc's: each register lies in the
- * context at %rsp. A return address is looked up one byte before it. */
+/* Unwinders recognize a signal's frame by these rules of glibc: each register is in the context at
+ * %rsp. A return address is looked up one byte before it. */
 #define DEREF "0x06"
 __asm__(
     ".p2align 4\n"

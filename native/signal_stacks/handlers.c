@@ -9,7 +9,7 @@
 enum { SIGNALS = 65, MOST = 256 };
 enum { FREE, WRITTEN, READY };
 
-/* Rows do not change while a signal names them. Programs have few that differ. */
+/* Rows do not change while a signal refers to them. Programs have few different ones. */
 static struct row {
   struct kernel_action action;
   uint8_t state;
@@ -61,7 +61,7 @@ struct kernel_action handler_of(int number) {
 int forward(int number, siginfo_t *info, ucontext_t *context, handler_function **handler) {
   unsigned long all = ~0ul, mask = 0;
   struct kernel_action action = handler_of(number);
-  /* What comes in between would begin on the same stack, once the program has left it. */
+  /* Signals in between would begin on the same stack, once the program has left it. */
   kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&mask, sizeof mask, 0, 0);
   return deliver(number, info, context, &action, mask, handler);
 }

@@ -4,11 +4,11 @@
 
 #include "deliver.h"
 
-/* Keep what a signal is to be handled by; 0 where there is no room for it. Signal handlers may call it. */
+/* Store the handler of a signal; returns 0 if there is no room. Signal handlers may call it. */
 int remember_handler(int number, const struct kernel_action *action);
 
-/* The last that was kept, also once the signal is handled otherwise: one may be on its way. Its handler is
- * NULL where none was. */
+/* The last stored handler, even if the signal is now handled otherwise: a signal may be on its way.
+ * Its handler is NULL if there was none. */
 struct kernel_action handler_of(int number);
 
 /* Deliver such a signal to its handler, as deliver() does. */

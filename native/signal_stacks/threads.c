@@ -14,12 +14,12 @@ enum { MOST_PARKED = 64, TAKEN = 1 };
 
 static __thread unsigned own __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
-/* Libraries of a program without threads do not have it before glibc 2.34. */
+/* Before glibc 2.34 libraries of a program without threads lack it. */
 static int (*set_specific)(pthread_key_t, const void *);
 
-/* Stacks of threads that are about to end, which serve them until they have. The C library gives a thread's
- * memory to another only once the kernel knows it no more: who begins with the same address has its
- * stack, without a call to the kernel at the end of each thread. */
+/* Stacks of threads that are about to end, and use them until then. The C library reuses a thread's
+ * memory only after the kernel has ended the thread: a new thread with the same address gets its
+ * stack. This saves a system call at the end of each thread. */
 static struct {
   uintptr_t thread; /* 0, TAKEN, or its address */
   unsigned stack;
@@ -57,8 +57,8 @@ static unsigned find_parked(void) {
   return 0;
 }
 
-/* Called in each round of destructors, so that those of others find the stack in all rounds but the
- * last. A signal that comes later has the thread's whole own stack. */
+/* Called in each round of destructors, so that other destructors have the stack in all rounds but
+ * the last. A later signal has the thread's whole own stack. */
 static void end_thread(void *rounds) {
   uintptr_t round = (uintptr_t)rounds;
   if (!own || (round < PTHREAD_DESTRUCTOR_ITERATIONS && !set_specific(key, (void *)(round + 1))))
@@ -66,13 +66,13 @@ static void end_thread(void *rounds) {
   if (park(own)) return;
   stack_t disabled = {.ss_flags = SS_DISABLE}, chosen = thread_on(own)->chosen;
   if (!chosen.ss_size || kernel_sigaltstack(&chosen, NULL))
-    if (kernel_sigaltstack(&disabled, NULL)) return; /* the thread ends in a handler that runs on it */
+    if (kernel_sigaltstack(&disabled, NULL)) return; /* the thread ends in a handler on it */
   unsigned number = own;
   own = 0;
   release_stack(number);
 }
 
-/* Have the kernel take a claimed stack for this thread, and return what it had before. */
+/* Give a claimed stack to the kernel for this thread, and return the previous one. */
 static int take_stack(unsigned number, stack_t *before) {
   stack_t stack = {stack_base(number), 0, STACK_BYTES};
   thread_on(number)->chosen = (stack_t){0};
@@ -93,7 +93,7 @@ __attribute__((noinline)) static void take_stack_of_thread(unsigned number) {
   take_stack(number, &before);
 }
 
-/* The program's function is called last, as if there had been no other. */
+/* The program's function is called last, as if there were no other. */
 static void *begin_thread(void *argument) {
   unsigned number = (unsigned)(uintptr_t)argument;
   struct thread thread = *thread_on(number);

@@ -1,6 +1,5 @@
-/* trimtab-fetch ADDRESS FILE: write what a server has at an http:// address to a file, whole or not
- * at all, with the folders above it. Exits with 0 when it is there. What arrives is checked by those
- * who read it. */
+/* trimtab-fetch ADDRESS FILE: write the data at an http:// address to a file, atomically, and make
+ * its parent folders. Exits with 0 if the file exists then. Readers check the data. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netdb.h>
@@ -60,7 +59,7 @@ static int send_all(int connection, const char *text, size_t bytes) {
   return 1;
 }
 
-/* Read the answer into `body`; its length, or 0 for another answer than 200 or one that is cut. */
+/* Read the answer into `body`; returns its length, or 0 for any answer but a complete 200. */
 static size_t receive(int connection, char *body, size_t room) {
   size_t have = 0;
   ssize_t part;

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS = 10000, ROUND_NS = 1000000 }; /* ten seconds: what is stuck in the kernel stays */
+enum { ROUNDS = 10000, ROUND_NS = 1000000 }; /* ten seconds: processes stuck in the kernel stay */
 
-/* The parent of a process by /proc/PID/stat, or -1 where it is gone. */
+/* The parent of a process from /proc/PID/stat, or -1 if it is gone. */
 static pid_t parent_of(const char *pid) {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
@@ -24,15 +24,15 @@ static pid_t parent_of(const char *pid) {
     close(file);
     if (length <= 0) return -1;
     text[length] = 0;
-    /* The name before may hold brackets and spaces, and is at most 64 bytes. */
+    /* The name before may contain brackets and spaces, and has at most 64 bytes. */
     const char *end = strrchr(text, ')');
     char state;
     int parent;
     return end && sscanf(end + 1, " %c %d", &state, &parent) == 2 ? parent : -1;
 }
 
-/* Only children: their numbers are nobody else's until they have been waited for. What they leave
- * behind is given to this process, and is among its children in the next round. */
+/* Only children: their numbers are not reused until they are reaped. Their orphans become this
+ * process's children, and are found in the next round. */
 static void kill_children(void) {
     DIR *processes = opendir("/proc");
     if (!processes) return;

@@ -1,9 +1,9 @@
 /* trimtab-supervisor CHILD [PIDFD...]
  *
- * Becomes of a process that has just forked CHILD: it waits for the child, ends as that does, and
- * nothing that the child started lives on. Everything below it is killed as well when one of the
- * processes behind the descriptors has ended, and when the child has not ended PATIENCE_MS after a
- * signal that ends programs, which is passed on to it.
+ * A process executes this right after it forked CHILD: it waits for the child, ends as the child
+ * does, and kills all of its descendants. It also kills them if one of the processes of the
+ * descriptors has ended, or if the child has not ended PATIENCE_MS after a terminating signal,
+ * which is passed on to it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,7 +31,7 @@ static long now_ms(void) {
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Signals that end programs, but for those that whoever started this one ignores; and SIGCHLD. */
+/* Terminating signals, unless ignored by the process that started this one; and SIGCHLD. */
 static int signals_wanted(void) {
     sigset_t set;
     struct sigaction before;
@@ -45,7 +45,7 @@ static int signals_wanted(void) {
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Wait for those that have ended; whether the child is among them, and then its status. */
+/* Reap ended processes; returns whether the child is among them, and its status. */
 static int reaped(pid_t child, int *status) {
     int ended_as, found = 0;
     for (pid_t pid; (pid = waitpid(-1, &ended_as, WNOHANG | __WALL)) > 0;)
@@ -53,8 +53,8 @@ static int reaped(pid_t child, int *status) {
     return found;
 }
 
-/* Pass signals on; the first that ends programs, or 0. Those typed at a terminal the child, which
- * is in the same process group, gets by itself. */
+/* Pass signals on; returns the first terminating one, or 0. The child gets signals typed at a
+ * terminal itself, as it is in the same process group. */
 static int pass_on(int signals, pid_t child) {
     struct signalfd_siginfo info;
     int first = 0;
@@ -70,7 +70,7 @@ static int end_as(int status) {
     if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
     const struct rlimit none = {0, 0};
     sigset_t all;
-    setrlimit(RLIMIT_CORE, &none); /* the child has left its own */
+    setrlimit(RLIMIT_CORE, &none); /* the child left its own core */
     signal(WTERMSIG(status), SIG_DFL);
     sigfillset(&all);
     sigprocmask(SIG_UNBLOCK, &all, NULL);

@@ -1,8 +1,7 @@
-/* Inside of an enclave of Intel SGX. UNTESTED on hardware: it ran in the SDK's simulation
- * alone.
+/* The inside of an Intel SGX enclave. UNTESTED on hardware: it only ran in the SDK's simulation.
  *
- * Functions are those of kernels.c that were linked into the enclave, and so are part of what it is
- * measured by: pointers of the caller's are not believed, and neither is its choice of a thread. */
+ * Functions are those of kernels.c, linked into the enclave and so included in its measurement. The
+ * caller's pointers and its choice of a thread are not trusted. */
 #include <sgx_lfence.h>
 #include <sgx_trts.h>
 #include <stdlib.h>
@@ -34,7 +33,7 @@ int ecall_place(size_t memory_bytes, unsigned int threads) {
     return error;
 }
 
-/* `arguments` is the bridge's copy; what they point to is copied by inside_run, once. */
+/* `arguments` is the bridge's copy; inside_run copies what they point to, once. */
 int ecall_run(unsigned int thread, unsigned int function, const struct enclave_argument *arguments,
               unsigned int count) {
     struct inside *inside = contents;
@@ -48,7 +47,7 @@ int ecall_run(unsigned int thread, unsigned int function, const struct enclave_a
         if (!arguments[i].data) return ENCLAVE_POINTER;
         if (!sgx_is_outside_enclave(arguments[i].data, arguments[i].bytes)) return ENCLAVE_INSIDE;
     }
-    sgx_lfence(); /* nothing is copied, not even in speculation, before the checks are done */
+    sgx_lfence(); /* nothing is copied, even speculatively, before the checks are done */
     if (atomic_flag_test_and_set(&in_use[thread])) return ENCLAVE_THREADS;
     error = inside_run(inside, thread, function, arguments, count);
     atomic_flag_clear(&in_use[thread]);

@@ -1,4 +1,4 @@
-/* Before each source of the enclave: what its C library has under another name. */
+/* Included before each source of the enclave: other names in its C library. */
 #ifndef TRIMTAB_TRUSTED_H
 #define TRIMTAB_TRUSTED_H
 
