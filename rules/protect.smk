@@ -1,6 +1,8 @@
 rule protect_program:
     input:
-        code=code("scripts/protect.py", "src/trimtab/secure_tasks/simulation/policies/*.py"),
+        code=code(
+            "scripts/protect.py", "src/trimtab/secure_tasks/simulation/policies/*.py"
+        ),
         programs=lambda wildcards: named_programs(
             CONFIG.option("task_program", wildcards.task_program).network
         ),
