@@ -15,19 +15,21 @@ _OF_ONE = {
 }  # fmt: skip
 # Several parts need these; the package of trimtab that imported one decides.
 _OF_SEVERAL = {"scipy", "sklearn", "threadpoolctl"}
-_BY_ROOM = {"tuning": "tune", "evaluation": "report", "workloads": "workloads"}
+_BY_PACKAGE = {"tuning": "tune", "evaluation": "report", "workloads": "workloads"}
 
 
 def extra_of(error: ModuleNotFoundError) -> str | None:
     """Return the extra with the module that could not be imported, or None."""
     name = (error.name or "").partition(".")[0]
     if name in _OF_SEVERAL:
-        rooms = _rooms(error.__traceback__)
-        return next((_BY_ROOM[room] for room in rooms if room in _BY_ROOM), "simulate")
+        packages = _packages(error.__traceback__)
+        return next(
+            (_BY_PACKAGE[package] for package in packages if package in _BY_PACKAGE), "simulate"
+        )
     return _OF_ONE.get(name)
 
 
-def _rooms(traceback: TracebackType | None) -> Iterator[str]:
+def _packages(traceback: TracebackType | None) -> Iterator[str]:
     """Yield the packages of trimtab in a traceback, from the outside in."""
     while traceback is not None:
         words = str(traceback.tb_frame.f_globals.get("__name__", "")).split(".")

@@ -1,8 +1,8 @@
 """Jobs in enclaves: their types of nodes, and the modelled cost.
 
-`enclaves.cost` has the model. A job is as many equal threads as it asks for cores, with an
-equal share of its calls, bytes and memory each; a job of twice the work makes twice the calls. What
-shares a node with it takes no page cache from it.
+`secure_tasks.cost` has the model. A job has one thread for each requested core, with equal shares
+of its calls, bytes and memory. A job of twice the work makes twice the calls. Other jobs on a node
+take no page cache from it.
 """
 
 import math

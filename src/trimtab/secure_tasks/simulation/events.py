@@ -1,7 +1,7 @@
 """The events of every policy's loop: a task starts, a task ends."""
 
 from trimtab.clusters.compiled import inlined
-from trimtab.secure_tasks.simulation.model import NOBODY, GraphModel, GraphState
+from trimtab.secure_tasks.simulation.model import NIL, GraphModel, GraphState
 
 
 @inlined
@@ -44,8 +44,8 @@ def start(m: GraphModel, s: GraphState, task: int, worker: int) -> None:
 
 @inlined
 def next_end(s: GraphState) -> int:
-    """Return the worker whose task ends first, the lowest among equals; NOBODY if none runs."""
-    found, end_s = NOBODY, float("inf")
+    """Return the worker whose task ends first, the lowest among equals; NIL if none runs."""
+    found, end_s = NIL, float("inf")
     for worker in range(len(s.end_s)):
         if s.end_s[worker] < end_s:
             found, end_s = worker, s.end_s[worker]
@@ -58,7 +58,7 @@ def finish(m: GraphModel, s: GraphState, worker: int) -> int:
     task = s.running[worker]
     clock = s.clock[0]
     clock.now_s = s.end_s[worker]
-    s.running[worker] = NOBODY
+    s.running[worker] = NIL
     s.end_s[worker] = float("inf")
     if m.class_secure[m.task_class[task]]:
         clock.inside -= 1

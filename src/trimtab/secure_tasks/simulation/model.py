@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from trimtab.secure_tasks.graphs.graph import TaskGraph
 from trimtab.secure_tasks.simulation.machine import EnclaveMachine
 
-NOBODY = cast(int, np.int64(-1))  # in place of a task or a worker
+NIL = cast(int, np.int64(-1))  # in place of a task or a worker
 
 CLOCK = np.dtype(
     [
@@ -53,7 +53,7 @@ class GraphState(NamedTuple):
 
     clock: NDArray[np.void]  # one CLOCK
     waiting: NDArray[np.int64]  # (n,) predecessors that have not ended
-    running: NDArray[np.int64]  # (workers,) task, or NOBODY
+    running: NDArray[np.int64]  # (workers,) task, or NIL
     end_s: NDArray[np.float64]  # (workers,) end of its task; infinite without one
     busy_s: NDArray[np.float64]  # (workers,)
     start_s: NDArray[np.float64]  # (n,) or, if not kept, (0,); also the following
@@ -99,10 +99,10 @@ def build_state(graph: TaskGraph, workers: int, keep_tasks: bool) -> GraphState:
     return GraphState(
         np.zeros(1, CLOCK),
         graph.predecessor_counts(),
-        np.full(workers, NOBODY),
+        np.full(workers, NIL),
         np.full(workers, np.inf),
         np.zeros(workers),
         np.zeros(rows),
         np.zeros(rows),
-        np.full(rows, NOBODY),
+        np.full(rows, NIL),
     )

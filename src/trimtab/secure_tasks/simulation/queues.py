@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trimtab.clusters.compiled import inlined
 from trimtab.secure_tasks.simulation.events import may_run
-from trimtab.secure_tasks.simulation.model import NOBODY, GraphModel, GraphState
+from trimtab.secure_tasks.simulation.model import NIL, GraphModel, GraphState
 
 
 class Queues(NamedTuple):
@@ -29,8 +29,8 @@ def build_queues(m: GraphModel, holders: int) -> Queues:
     """Return empty queues."""
     shape = (holders, len(m.class_target))
     tasks = len(m.task_class)
-    ends = (np.full(shape, NOBODY), np.full(shape, NOBODY))
-    return Queues(*ends, *(np.full(tasks, NOBODY) for _ in range(3)))
+    ends = (np.full(shape, NIL), np.full(shape, NIL))
+    return Queues(*ends, *(np.full(tasks, NIL) for _ in range(3)))
 
 
 @inlined
@@ -42,8 +42,8 @@ def put(m: GraphModel, s: GraphState, q: Queues, holder: int, task: int) -> None
     clock.released += 1
     last = q.last[holder, number]
     q.before[task] = last
-    q.after[task] = NOBODY
-    if last == NOBODY:
+    q.after[task] = NIL
+    if last == NIL:
         q.first[holder, number] = task
     else:
         q.after[last] = task
@@ -54,11 +54,11 @@ def put(m: GraphModel, s: GraphState, q: Queues, holder: int, task: int) -> None
 def _remove(m: GraphModel, q: Queues, holder: int, task: int) -> None:
     number = m.task_class[task]
     before, after = q.before[task], q.after[task]
-    if before == NOBODY:
+    if before == NIL:
         q.first[holder, number] = after
     else:
         q.after[before] = after
-    if after == NOBODY:
+    if after == NIL:
         q.last[holder, number] = before
     else:
         q.before[after] = before
@@ -66,33 +66,33 @@ def _remove(m: GraphModel, q: Queues, holder: int, task: int) -> None:
 
 @inlined
 def take_oldest(m: GraphModel, s: GraphState, q: Queues, holder: int, worker: int) -> int:
-    """Remove and return the earliest released task that `worker` may run, or NOBODY."""
-    found = NOBODY
+    """Remove and return the earliest released task that `worker` may run, or NIL."""
+    found = NIL
     for number in range(len(m.class_target)):
         head = q.first[holder, number]
         if (
-            head != NOBODY
+            head != NIL
             and may_run(m, s, number, worker)
-            and (found == NOBODY or q.order[head] < q.order[found])
+            and (found == NIL or q.order[head] < q.order[found])
         ):
             found = head
-    if found != NOBODY:
+    if found != NIL:
         _remove(m, q, holder, found)
     return found
 
 
 @inlined
 def take_newest(m: GraphModel, s: GraphState, q: Queues, holder: int, worker: int) -> int:
-    """Remove and return the latest released task that `worker` may run, or NOBODY."""
-    found = NOBODY
+    """Remove and return the latest released task that `worker` may run, or NIL."""
+    found = NIL
     for number in range(len(m.class_target)):
         tail = q.last[holder, number]
         if (
-            tail != NOBODY
+            tail != NIL
             and may_run(m, s, number, worker)
-            and (found == NOBODY or q.order[tail] > q.order[found])
+            and (found == NIL or q.order[tail] > q.order[found])
         ):
             found = tail
-    if found != NOBODY:
+    if found != NIL:
         _remove(m, q, holder, found)
     return found

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from trimtab.clusters.compiled import compiled, inlined
 from trimtab.secure_tasks.simulation.events import finish, may_run, next_end, released, start
-from trimtab.secure_tasks.simulation.model import NOBODY, GraphModel, GraphState
+from trimtab.secure_tasks.simulation.model import NIL, GraphModel, GraphState
 from trimtab.secure_tasks.simulation.queues import Queues, build_queues, put, take_oldest
 
 
 class GlobalQueue(NamedTuple):
-    """The global queue, and each worker's immediate successor, or NOBODY."""
+    """The global queue, and each worker's immediate successor, or NIL."""
 
     queues: Queues
     successor: NDArray[np.int64]
@@ -20,14 +20,14 @@ class GlobalQueue(NamedTuple):
 
 def build(m: GraphModel) -> GlobalQueue:
     """Return the policy's state before the first ready task."""
-    return GlobalQueue(build_queues(m, 1), np.full(len(m.device), NOBODY))
+    return GlobalQueue(build_queues(m, 1), np.full(len(m.device), NIL))
 
 
 @inlined
 def _take(m: GraphModel, s: GraphState, ready: GlobalQueue, worker: int) -> int:
     task = ready.successor[worker]
-    if task != NOBODY:
-        ready.successor[worker] = NOBODY
+    if task != NIL:
+        ready.successor[worker] = NIL
         if may_run(m, s, m.task_class[task], worker):
             return int(task)
         put(m, s, ready.queues, 0, task)
@@ -49,12 +49,12 @@ def run(m: GraphModel, s: GraphState, ready: GlobalQueue) -> None:
             put(m, s, ready.queues, 0, task)
     while True:
         for worker in range(len(m.device)):
-            if s.clock[0].ready > 0 and s.running[worker] == NOBODY:
+            if s.clock[0].ready > 0 and s.running[worker] == NIL:
                 task = _take(m, s, ready, worker)
-                if task != NOBODY:
+                if task != NIL:
                     start(m, s, task, worker)
         worker = next_end(s)
-        if worker == NOBODY:
+        if worker == NIL:
             return
         task = finish(m, s, worker)
         for at in range(m.first_successor[task], m.first_successor[task + 1]):
@@ -62,7 +62,7 @@ def run(m: GraphModel, s: GraphState, ready: GlobalQueue) -> None:
             if released(s, successor):
                 s.clock[0].ready += 1
                 fits = m.class_target[m.task_class[successor]] & m.device[worker] != 0
-                if fits and ready.successor[worker] == NOBODY:
+                if fits and ready.successor[worker] == NIL:
                     ready.successor[worker] = successor
                 else:
                     put(m, s, ready.queues, 0, successor)

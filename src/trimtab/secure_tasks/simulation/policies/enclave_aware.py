@@ -27,7 +27,7 @@ from trimtab.secure_tasks.simulation.events import (
     released,
     start,
 )
-from trimtab.secure_tasks.simulation.model import NOBODY, GraphModel, GraphState
+from trimtab.secure_tasks.simulation.model import NIL, GraphModel, GraphState
 
 
 class ReadyHeaps(NamedTuple):
@@ -114,7 +114,7 @@ def _better_outside(m: GraphModel, s: GraphState, task: int, worker: int) -> boo
         return False
     leaves_s = float("inf")
     for other in range(len(s.running)):
-        if s.running[other] != NOBODY and m.class_secure[m.task_class[s.running[other]]]:
+        if s.running[other] != NIL and m.class_secure[m.task_class[s.running[other]]]:
             leaves_s = min(leaves_s, s.end_s[other])
     factor = m.contention[s.clock[0].inside + 1] / m.speed[worker]
     return bool(m.cost_s[task] * factor * paging > leaves_s - s.clock[0].now_s)
@@ -122,7 +122,7 @@ def _better_outside(m: GraphModel, s: GraphState, task: int, worker: int) -> boo
 
 @inlined
 def _take(m: GraphModel, s: GraphState, ready: ReadyHeaps, worker: int) -> int:
-    found, found_s, found_path_s = NOBODY, 0.0, 0.0
+    found, found_s, found_path_s = NIL, 0.0, 0.0
     for number in range(len(m.class_target)):
         if ready.size[number] == 0 or not may_run(m, s, number, worker):
             continue
@@ -131,9 +131,9 @@ def _take(m: GraphModel, s: GraphState, ready: ReadyHeaps, worker: int) -> int:
             continue
         path_s = ready.path_s[head]
         bound_s = max(path_s, ready.left_s[number] / ready.places[number])
-        if found == NOBODY or bound_s > found_s or (bound_s == found_s and path_s > found_path_s):
+        if found == NIL or bound_s > found_s or (bound_s == found_s and path_s > found_path_s):
             found, found_s, found_path_s = number, bound_s, path_s
-    return found if found == NOBODY else _take_head(m, ready, found)
+    return found if found == NIL else _take_head(m, ready, found)
 
 
 @compiled
@@ -144,12 +144,12 @@ def run(m: GraphModel, s: GraphState, ready: ReadyHeaps) -> None:
             _put(m, s, ready, task)
     while True:
         for worker in range(len(m.device)):
-            if s.clock[0].ready > 0 and s.running[worker] == NOBODY:
+            if s.clock[0].ready > 0 and s.running[worker] == NIL:
                 task = _take(m, s, ready, worker)
-                if task != NOBODY:
+                if task != NIL:
                     start(m, s, task, worker)
         worker = next_end(s)
-        if worker == NOBODY:
+        if worker == NIL:
             return
         task = finish(m, s, worker)
         for at in range(m.first_successor[task], m.first_successor[task + 1]):

@@ -2,7 +2,7 @@
 
 from trimtab.clusters.compiled import compiled, inlined
 from trimtab.secure_tasks.simulation.events import finish, next_end, released, start
-from trimtab.secure_tasks.simulation.model import NOBODY, GraphModel, GraphState
+from trimtab.secure_tasks.simulation.model import NIL, GraphModel, GraphState
 from trimtab.secure_tasks.simulation.queues import (
     Queues,
     build_queues,
@@ -22,7 +22,7 @@ def _take(m: GraphModel, s: GraphState, ready: Queues, worker: int) -> int:
     task = take_oldest(m, s, ready, worker, worker)
     workers = len(m.device)
     step = 1
-    while task == NOBODY and step < workers:
+    while task == NIL and step < workers:
         task = take_newest(m, s, ready, (worker + step) % workers, worker)
         step += 1
     return task
@@ -43,12 +43,12 @@ def run(m: GraphModel, s: GraphState, ready: Queues) -> None:
             put(m, s, ready, 0, task)
     while True:
         for worker in range(len(m.device)):
-            if s.clock[0].ready > 0 and s.running[worker] == NOBODY:
+            if s.clock[0].ready > 0 and s.running[worker] == NIL:
                 task = _take(m, s, ready, worker)
-                if task != NOBODY:
+                if task != NIL:
                     start(m, s, task, worker)
         worker = next_end(s)
-        if worker == NOBODY:
+        if worker == NIL:
             return
         task = finish(m, s, worker)
         for at in range(m.first_successor[task], m.first_successor[task + 1]):
