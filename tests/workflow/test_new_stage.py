@@ -11,7 +11,7 @@ from project import NOTHING_TO_DO, PROJECT, Project
 NEW = Path(__file__).parent / "new_stage"
 PARTS = (
     "Snakefile", "rules", "scripts", "conf", "src", "native", "docs", "benchmarks", "params.yaml",
-    "dvc.yaml", "pyproject.toml", "README.md", "CONTRIBUTING.md", "tests/unit/test_rooms.py",
+    "dvc.yaml", "pyproject.toml", "README.md", "CONTRIBUTING.md", "tests/unit/test_architecture.py",
     "tests/unit/test_documents.py", "tests/unit/workflow/test_stage_registry.py",
 )  # fmt: skip
 EDITS = {

@@ -1,4 +1,4 @@
-"""The rooms of the source: who may import whom, how large they are, and that each is lived in.
+"""The packages of the source: who may import whom, how large they are, and that each is used.
 
 docs/architecture.md draws them; the picture is read here, so that it is true.
 """
@@ -62,13 +62,13 @@ def imports() -> Graph:
     return {name: ours(path) - {name} for name, path in modules().items()}
 
 
-def room(module: str) -> str:
+def owner(module: str) -> str:
     """The folder or module of src/trimtab that `module` lies in; "" for the package itself."""
     return module.split(".")[1] if "." in module else ""
 
 
 def levels() -> dict[str, int]:
-    """Each room's height in the picture of docs/architecture.md."""
+    """Each package's height in the picture of docs/architecture.md."""
     text = (PROJECT / "docs/architecture.md").read_text()
     picture = text.split("```text\n")[1].split("```")[0]
     rows = [line.rpartition("│")[0] for line in picture.splitlines() if line.startswith("│")]
@@ -114,7 +114,7 @@ def packages() -> list[str]:
 
 
 def test_the_picture_shows_every_room() -> None:
-    assert set(levels()) == {room(name) for name in modules()} - {""}
+    assert set(levels()) == {owner(name) for name in modules()} - {""}
 
 
 def test_imports_are_written_out() -> None:
@@ -128,7 +128,7 @@ def test_a_room_imports_rooms_below_it_only() -> None:
         f"{module} imports {name}"
         for module, imported in imports().items()
         for name in sorted(imported)
-        if room(name) != room(module) and height[room(name)] >= height[room(module)]
+        if owner(name) != owner(module) and height[owner(name)] >= height[owner(module)]
     ] == []
 
 
@@ -143,9 +143,9 @@ def test_some_rooms_know_little(name: str) -> None:
     assert [
         f"{module} imports {other}"
         for module, imported in imports().items()
-        if room(module) == name
+        if owner(module) == name
         for other in sorted(imported)
-        if room(other) not in KNOWS_NOTHING_BUT[name] | {name}
+        if owner(other) not in KNOWS_NOTHING_BUT[name] | {name}
     ] == []
 
 
@@ -158,9 +158,9 @@ def test_scheduling_touches_no_binary() -> None:
     assert [
         f"{module} imports {name}"
         for module, imported in imports().items()
-        if room(module) in {"policies", "simulation", "execution", "scheduling"}
+        if owner(module) in {"policies", "simulation", "execution", "scheduling"}
         for name in sorted(imported)
-        if room(name) in {"binaries", "debloating"}
+        if owner(name) in {"binaries", "debloating"}
     ] == []
 
 
@@ -179,7 +179,7 @@ def test_nothing_imports_scripts() -> None:
 def test_no_room_is_large() -> None:
     size = Counter[str]()
     for module, path in modules().items():
-        size[room(module)] += lines(path)
+        size[owner(module)] += lines(path)
     share = {name: count / size.total() for name, count in size.items()}
     assert {name: part for name, part in share.items() if part > MOST_OF_A_ROOM} == {}
 
@@ -290,4 +290,4 @@ def tops(path: Path) -> set[str]:
 
 
 def offenders(name: str, offends: Callable[[Path], object]) -> list[str]:
-    return [module for module, path in modules().items() if room(module) == name and offends(path)]
+    return [module for module, path in modules().items() if owner(module) == name and offends(path)]
