@@ -168,7 +168,7 @@ def test_learning_what_other_runs_need(environment: Path, calling: Path) -> None
     verified = trimtab(folder, "verify", "--repeats", "1")
     assert "2 of 2 runs missed nothing" in verified.stderr, verified.stderr
     # The run of `learn` in which it was missed was the third; of these three slim runs none is.
-    assert "at most 63%" in verified.stderr
+    assert "cannot promise a risk below 63%" in verified.stderr
     assert "0 removed pieces" in trimtab(folder, *LEARN, "--repeats", "1").stderr
 
 
