@@ -20,8 +20,8 @@ EDITS = {
         '    words: Names = about("Names of files in `conf/text/`.", factory=list)\n',
     ),
     "docs/architecture.md": (
-        "| growth | `growth/",
-        "| words | `words/{text}/` | `words.parquet`: `WORDS` |\n",
+        "- growth: ",
+        "- words: `words.parquet` (`WORDS`)\n",
     ),
     "CONTRIBUTING.md": ("      growth/  ", "      words/             how often words occur\n"),
     "dvc.yaml": ("      - results/growth:", "      - results/words: {persist: true}\n"),
@@ -48,7 +48,7 @@ def extended(tmp_path: Path) -> Project:
         assert before in text
         (folder / name).write_text(text.replace(before, f"{new}{before}", 1))
     page = folder / "docs/architecture.md"
-    page.write_text(page.read_text().replace("│growth│", "│growth words│", 1))
+    page.write_text(page.read_text().replace("│ growth       ", "│ growth words ", 1))
     dvc = folder / "dvc.yaml"
     dvc.write_text(dvc.read_text().replace("results/growth ", "results/growth results/words ", 1))
     return Project(folder)
