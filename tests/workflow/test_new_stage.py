@@ -84,7 +84,7 @@ def test_it_edits_four_files_and_its_table_is_in_the_report(extended: Project) -
     assert 'text.words: ["the", "end", "the"] -> ["other"]' in said
 
 
-def test_the_rooms_and_the_documents_hold(extended: Project) -> None:
+def test_the_packages_and_the_documents_hold(extended: Project) -> None:
     tests = [part for part in PARTS if part.startswith("tests/")]
     chosen = "not links_lead and not named_paths_exist"  # to what was not copied
     done = extended.run(
