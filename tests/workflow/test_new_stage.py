@@ -10,9 +10,9 @@ from project import NOTHING_TO_DO, PROJECT, Project
 
 NEW = Path(__file__).parent / "new_stage"
 PARTS = (
-    "Snakefile", "rules", "scripts", "conf", "src", "native", "docs", "benchmarks", "params.yaml",
-    "dvc.yaml", "pyproject.toml", "README.md", "CONTRIBUTING.md", "tests/unit/test_architecture.py",
-    "tests/unit/test_documents.py", "tests/unit/workflow/test_stage_registry.py",
+    "Snakefile", "rules", "scripts", "conf", "src", "native", "docs", "benchmarks", "examples",
+    "params.yaml", "dvc.yaml", "pyproject.toml", "README.md", "CONTRIBUTING.md",
+    "tests/unit/test_packages.py", "tests/unit/test_documents.py", "tests/unit/workflow/test_stage_registry.py",
 )  # fmt: skip
 EDITS = {
     "src/trimtab/config/groups/experiment.py": (
@@ -33,8 +33,9 @@ MOST_EDITED = 4
 def extended(tmp_path: Path) -> Project:
     """A copy of this project with the stage of the folder new_stage."""
     folder = tmp_path / "project"
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "results")
+    built = ("__pycache__", "*.egg-info")
     for name in PARTS:
+        ignored = shutil.ignore_patterns(*built, *(["results"] if name == "benchmarks" else []))
         source, copy = PROJECT / name, folder / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
@@ -42,7 +43,7 @@ def extended(tmp_path: Path) -> Project:
         else:
             shutil.copy2(source, copy)
     (folder / "build").symlink_to(PROJECT / "build")
-    shutil.copytree(NEW, folder, dirs_exist_ok=True, ignore=ignored)
+    shutil.copytree(NEW, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*built))
     for name, (before, new) in EDITS.items():
         text = (folder / name).read_text()
         assert before in text
