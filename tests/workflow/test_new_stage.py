@@ -12,7 +12,8 @@ NEW = Path(__file__).parent / "new_stage"
 PARTS = (
     "Snakefile", "rules", "scripts", "conf", "src", "native", "docs", "benchmarks", "examples",
     "params.yaml", "dvc.yaml", "pyproject.toml", "README.md", "CONTRIBUTING.md",
-    "tests/unit/test_packages.py", "tests/unit/test_documents.py", "tests/unit/workflow/test_stage_registry.py",
+    "tests/unit/test_packages.py", "tests/unit/test_documents.py",
+    "tests/unit/workflow/test_stage_registry.py",
 )  # fmt: skip
 EDITS = {
     "src/trimtab/config/groups/experiment.py": (
