@@ -229,7 +229,7 @@ static enum outcome made_in_overlay(struct walk *walk, const char *below) {
   long length = KERNEL(__NR_readlink, walk->spelled, walk->work, PATH_BYTES - 1, 0);
   if (length < 0 && length != -EINVAL) return NOTHING;
   walk->work[length < 0 ? 0 : length] = 0;
-  return IN_SHADOW;
+  return IN_OVERLAY;
 }
 
 /* Restore all names of a file. */
@@ -270,5 +270,5 @@ enum outcome bring_back(struct walk *walk, int looks) {
   }
   if (entry->needs) bring_back_needs(entry);
   if (*entry->names && result > 0 && !walk->alone) bring_back_names(entry);
-  return result < 0 ? IN_SHADOW : IN_PLACE;
+  return result < 0 ? IN_OVERLAY : IN_PLACE;
 }

@@ -4,7 +4,7 @@
 
 #include "walk.h"
 
-enum outcome { NOTHING, IN_PLACE, IN_SHADOW, STOOD_FOR };
+enum outcome { NOTHING, IN_PLACE, IN_OVERLAY, STOOD_FOR };
 
 /* Restore what was removed at `walk->here`, which does not exist: in its place, or in the overlay if
  * that is not writable; `walk->work` is then a link's text, otherwise "". One process restores it

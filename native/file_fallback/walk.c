@@ -81,7 +81,7 @@ static long look(struct walk *walk, int is_last, int bring) {
     switch (bring_back(walk, is_last && walk->looks)) {
       case IN_PLACE: walk->came_back = 1; continue;
       case STOOD_FOR: walk->came_back = walk->detour = 1; return -EINVAL;
-      case IN_SHADOW:
+      case IN_OVERLAY:
         walk->came_back = walk->detour = walk->in_overlay = 1;
         return *walk->work ? (long)strlen(walk->work) : -EINVAL;
       default: return -ENOENT;

@@ -18,6 +18,7 @@ from trimtab.processes.stat import Stat, environment_of, family_of, living_proce
 
 _KILL_PATIENCE_S = 10.0
 _POLL_S = 0.001  # where no process can be waited for
+_FAMILY_POLL_S = 0.02  # a look at all processes takes milliseconds
 
 
 def new_mark(name: str) -> str:
@@ -85,15 +86,15 @@ def end_family(pid: int, patience_s: float) -> None:
             os.kill(stat.pid, signal.SIGTERM)
     deadline = time.monotonic() + patience_s
     while alive() and time.monotonic() < deadline:
-        time.sleep(_POLL_S)
+        time.sleep(_FAMILY_POLL_S)
     kill_all(alive)
 
 
 def _pidfd(pid: int) -> int | None:
-    """Return the pidfd of a process; None where the system has none (before 5.3) or refuses."""
+    """Return the pidfd of a process; None before Linux 5.3, if refused, or with too many files."""
     try:
         return os.pidfd_open(pid)
     except OSError as error:
-        if error.errno not in (errno.ENOSYS, errno.EPERM):
+        if error.errno not in (errno.ENOSYS, errno.EPERM, errno.EMFILE, errno.ENFILE):
             raise
         return None

@@ -16,7 +16,8 @@ def find_stages(config: Configurations) -> dict[str, Any]:
     for name in sorted(module.name for module in pkgutil.iter_modules(stages.__path__)):
         module = importlib.import_module(f"{stages.__name__}.{name}")
         for kind in vars(module).values():
-            if isinstance(kind, type) and kind.__module__ == module.__name__:
+            is_own = isinstance(kind, type) and kind.__module__ == module.__name__
+            if is_own and issubclass(kind, Stage):
                 found[name] = kind(config)
     return found
 

@@ -93,3 +93,23 @@ def test_a_working_directory_that_is_gone_is_named(
     (tmp_path / "gone").rmdir()
     with pytest.raises(UserError, match="working directory was removed"):
         check_working_folder()
+
+
+def test_more_processes_than_open_files_are_ended() -> None:
+    """Without descriptors for all of them they are killed by number."""
+    program = """
+import os, resource, subprocess, sys
+from trimtab.processes.ending import kill_all
+from trimtab.processes.stat import living_processes
+children = [subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+            for _ in range(30)]
+pids = {child.pid for child in children}
+used = len(os.listdir("/proc/self/fd"))
+resource.setrlimit(resource.RLIMIT_NOFILE, (used + 8, used + 8))
+kill_all(lambda: [stat for stat in living_processes() if stat.pid in pids])
+print({child.wait() for child in children})
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "{-9}\n", done.stderr

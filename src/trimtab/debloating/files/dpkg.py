@@ -79,7 +79,7 @@ def add_package_list(copy: Path, tree: FileTree, packages: Collection[str] | Non
 def fields_of(stanza: str) -> dict[str, str]:
     """Return the fields of a stanza of `Key: value` by name, the first one of a name."""
     fields: dict[str, str] = {}
-    for line in stanza.splitlines():
+    for line in stanza.split("\n"):
         key, colon, value = line.partition(":")
         if colon and not key[:1].isspace():
             fields.setdefault(key, value.strip())

@@ -1,8 +1,8 @@
 """Emulation of a device on this machine: the same program under the device's limits.
 
 Thesis, section 7.3.4: the inference tuning server simulates edge devices. The process tree gets the
-device's number of cores (affinity) and memory (tuning.trials.memory_limit). For a slower processor
-it runs for a share of the time (tuning.trials.cpu_share, in turns of 5 ms). This gives the right
+device's number of cores (affinity) and memory (processes.memory_limit). For a slower processor
+it runs for a share of the time (processes.cpu_share, in turns of 5 ms). This gives the right
 mean time of a batch, but not the right single times: anything shorter than a turn runs at full
 speed or is stopped. Tails are therefore an artefact.
 
