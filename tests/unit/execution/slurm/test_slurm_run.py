@@ -83,10 +83,10 @@ def test_slurm_itself_refuses_a_secure_job_other_nodes(slurm: SlurmCluster) -> N
 def test_by_priority_without_preemption(slurm: SlurmCluster) -> None:
     """Job 3 fails, which is reported; a trace in other seconds gives its own seconds back."""
     jobs = trace(
-        {**LOW, "work_s": 20.0},
+        {**LOW, "work_s": 40.0},
         LOW,
-        {**HIGH, "arrival_s": 1.0, "work_s": 1.0},
-        {**HIGH, "arrival_s": 2.0, "command": "exit 3"},
+        {**HIGH, "arrival_s": 15.0, "work_s": 1.0},
+        {**HIGH, "arrival_s": 16.0, "command": "exit 3"},
     )
     jobs["command"] = jobs["command"].fillna('exec sleep "$TRIMTAB_SERVICE_S"')
     outcome = run_policy(slurm, jobs, CLASSES, Engine("none"), scale=0.1)
@@ -94,7 +94,7 @@ def test_by_priority_without_preemption(slurm: SlurmCluster) -> None:
     assert outcome.exit_codes == {0: 0, 1: 0, 2: 0, 3: 3}
     assert outcome.allocations["end"].tolist() == ["finished", "finished", "failed", "finished"]
     assert outcome.jobs["evictions"].sum() == 0
-    assert column(outcome, "execution_s")[0] >= 19.9
+    assert column(outcome, "execution_s")[0] >= 39.9
     starts, ends = outcome.allocations["start_s"].tolist(), outcome.allocations["end_s"].tolist()
     assert all(end <= start for end, start in zip(ends, starts[1:], strict=False))
     assert (outcome.jobs["start_s"] >= outcome.jobs["arrival_s"]).all()
