@@ -104,6 +104,11 @@ static size_t copy_part(const struct sidecar *sidecar, uint64_t offset, uint8_t 
   return part;
 }
 
+/* Whether the image's store is not mounted in this container of it. */
+static int is_unmounted(enum location_kind kind, const char *location) {
+  return kind == STORE_FOLDER && !*chosen_store && !*environment_root && access(location, F_OK);
+}
+
 void read_original(const struct sidecar *sidecar, const char *library, uint64_t offset, uint8_t *to,
                    size_t bytes) {
   while (bytes) {
@@ -115,6 +120,10 @@ void read_original(const struct sidecar *sidecar, const char *library, uint64_t 
       if (problem)
         give_up("%s needs code that was removed, as no profiled run used it, and which cannot come back: %s",
                 library, problem);
+      if (is_unmounted(kind, location))
+        give_up("%s needs code that was removed, as no profiled run used it; to bring it back, mount the "
+                "folder `store` that is beside the slim image: docker run --volume STORE:%s:ro", library,
+                location);
       give_up("%s needs code that was removed, as no profiled run used it, and %s, which should "
               "still have it, was changed, is gone or cannot be reached; put it back, name another "
               "store with TRIMTAB_STORE, or profile the workload with what it does now and debloat "

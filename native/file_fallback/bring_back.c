@@ -168,7 +168,7 @@ static long back_in_place(const struct entry *entry, const char *place) {
   else {
     result = note_miss(entry->path, entry->kind) ? make(entry, 0, place) : 0;
     if (!result || result == GONE) set_back(file, entry);
-    result = result == GONE ? 0 : result ? result : 1;
+    result = result == GONE || result == UNREADABLE ? 0 : result ? result : 1;
   }
   unlock(file);
   return result;
@@ -203,7 +203,7 @@ static int back_in_overlay(const struct entry *entry, long refused) {
     error = make(entry, 1, place);
   }
   if (file >= 0) unlock(file);
-  if (error == GONE) return 0;
+  if (error == GONE || error == UNREADABLE) return 0;
   if (error || file < 0)
     give_up(path, ": was removed and cannot be put back, neither there nor in ", overlay_root(),
             refused == -ENOSPC || error == -ENOSPC ? ": there is no space" : ": it cannot be written",

@@ -7,6 +7,8 @@
 #include "../digest/sha256.h"
 #include "../fallback/lz4.h"
 #include "../original_identity/original_identity.h"
+#include "bring_back.h"
+#include "byte_code.h"
 #include "fetch.h"
 #include "place.h"
 
@@ -143,13 +145,9 @@ void look_at_original(char **variables) {
     check_original(environment_root);
 }
 
-/* Python makes byte code again from the source, whose time it contains. */
-static int is_byte_code(const struct entry *entry) {
-  static const char folder[] = "__pycache__/", ending[] = ".pyc";
-  size_t before = (size_t)(entry->name - entry->path), name = strlen(entry->name);
-  return before >= sizeof folder - 1 && name >= sizeof ending - 1 &&
-         begins_with(entry->name - (sizeof folder - 1), folder) &&
-         is_same(entry->name + name - (sizeof ending - 1), ending);
+/* Whether the image's store is not mounted in this container of it. */
+static int is_unmounted(const char *location) {
+  return !*chosen_store && !*environment_root && *location == '/' && !is_there(location);
 }
 
 __attribute__((noreturn)) static void cannot_come_back(const struct entry *entry, const char *location,
@@ -157,6 +155,9 @@ __attribute__((noreturn)) static void cannot_come_back(const struct entry *entry
   const char *problem = of_original ? original_problem(environment_root) : NULL;
   if (problem)
     give_up(entry->path, ": was removed, as no profiled run used it, and cannot come back: ", problem, "", "");
+  if (!of_original && is_unmounted(location))
+    give_up(entry->path, ": was removed, as no profiled run used it; to bring it back, mount the folder `store` "
+            "that is beside the slim image: docker run --volume STORE:", location, ":ro", "");
   give_up(entry->path, ": was removed, as no profiled run used it, and ", location,
           ", which should still have it, was changed, is gone or cannot be reached; put it back, name "
           "another store with TRIMTAB_STORE, or profile the workload with what it does now and "
@@ -180,6 +181,8 @@ long write_contents(const struct entry *entry, long file, const char *partial) {
   if (!error && !has_digest(entry, copy)) error = MISSING;
   drop_memory(copy, sizeof *copy);
   if (error) KERNEL(__NR_unlink, partial, 0, 0, 0);
-  if (error == MISSING && !(of_original && is_byte_code(entry))) cannot_come_back(entry, location, of_original);
-  return error;
+  if (error != MISSING) return error;
+  if (of_original && is_byte_code(entry)) return GONE;
+  if (!of_original && has_byte_code(entry)) return UNREADABLE;
+  cannot_come_back(entry, location, of_original);
 }

@@ -114,6 +114,7 @@ def test_what_is_missed_comes_back_in_the_engine(
         assert engine.run("demo:slim", missing, folders=store) == original
         assert "1/2" in json.loads(original.output)["rest"]
         assert without.exit_code == 70 and b"fractions" in without.errors
+        assert b"--volume STORE:/trimtab/store:ro" in without.errors
         packed = ("--fallback", "packed", "--workspace", "packed")
         trimtab(tmp_path, "image", "slim", "demo:1", *packed, *words)
         assert engine.run("demo:slim", missing) == original

@@ -1,5 +1,6 @@
 """A slim environment of a few files of every kind, which lost most of them."""
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -104,3 +105,18 @@ def python(slim: Path, code: str, **options: object) -> str:
 def missed(slim: Path) -> list[str]:
     """The paths in the record, each once."""
     return [miss.path for miss in read_missed_files(slim / "trimtab/fallback.jsonl")]
+
+
+def forbid_writing(top: Path) -> None:
+    for folder, _, files in os.walk(top):
+        Path(folder).chmod(0o555)
+        for name in files:
+            path = Path(folder, name)
+            if not path.is_symlink():
+                path.chmod(path.stat().st_mode & 0o555 | 0o444)
+
+
+def without_privileges() -> None:
+    """Take from a process of root's what lets it write where its folders' modes forbid it."""
+    drop_from_bounding_set, override = 24, 1  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
+    ctypes.CDLL(None).prctl(drop_from_bounding_set, override)

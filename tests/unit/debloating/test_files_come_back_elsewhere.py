@@ -1,6 +1,5 @@
 """Files that come back in a Python environment, from a server, and where nothing may be written."""
 
-import ctypes
 import os
 import shutil
 import subprocess
@@ -13,7 +12,16 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from returning import TEXT, make_original, make_slim, missed, python, run
+from returning import (
+    TEXT,
+    forbid_writing,
+    make_original,
+    make_slim,
+    missed,
+    python,
+    run,
+    without_privileges,
+)
 
 from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, Source
@@ -46,21 +54,6 @@ def unwritable(original: Path, open_folder: Path) -> Path:
     slim = make_slim(original, open_folder / "slim", source=Source(Fallback.PACKED))
     forbid_writing(slim)
     return slim
-
-
-def forbid_writing(top: Path) -> None:
-    for folder, _, files in os.walk(top):
-        Path(folder).chmod(0o555)
-        for name in files:
-            path = Path(folder, name)
-            if not path.is_symlink():
-                path.chmod(path.stat().st_mode & 0o555 | 0o444)
-
-
-def without_privileges() -> None:
-    """Take from a process of root's what lets it write where its folders' modes forbid it."""
-    drop_from_bounding_set, override = 24, 1  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
-    ctypes.CDLL(None).prctl(drop_from_bounding_set, override)
 
 
 def run_in(slim: Path, cache: Path, *command: str | Path, **options: object) -> str:
