@@ -44,6 +44,7 @@ class Behaviour(StrEnum):
 
 # In a slim environment: the library finds the folder by its own place.
 FALLBACK_LIBRARY = Path("trimtab/libtrimtab-fallback.so")
+SIDECARS = Path("trimtab/removed")
 FETCHER = Path("trimtab/trimtab-fetch")
 # Added by files/file_fallback.py.
 FILE_FALLBACK_LIBRARY = Path("trimtab/libtrimtab-file-fallback.so")
@@ -52,7 +53,7 @@ FILE_INDEX = Path("trimtab/files.index")
 IDENTITY_FILE = Path("trimtab/original.identity")
 ENDED_AT_A_MISS = 70  # the exit code of a program that may not go on: STATUS_REMOVED
 # In the same folder.
-_REMOVED, _STORE, _GPU_CODE_REMOVED = "removed", "store", "gpu_code_removed"
+_STORE, _GPU_CODE_REMOVED = "store", "gpu_code_removed"
 _MAGIC = b"TRIMTAB4"
 _NOT_STARTED, _HOLDS_TRAPS = 1, 2
 _LOCATION_BYTES = 4008
@@ -98,7 +99,7 @@ def add_fallback(
     with DirectoryHandle.at(environment) as top:
         top.remove(FALLBACK_LIBRARY.parent.name)  # of an environment that is itself slim
         with top.folder(FALLBACK_LIBRARY.parent, make=True) as ours:
-            ours.folder(_REMOVED, make=True).close()
+            ours.folder(SIDECARS.name, make=True).close()
 
             def add(name: str) -> bool:
                 document = spans_about(name, spans_file(spans, name))
@@ -125,9 +126,8 @@ def fallback_digests(environment: Path) -> dict[str, str]:
 
     Objects of a store are left out: the fallback compares each read with its sidecar.
     """
-    ours = (environment / FALLBACK_LIBRARY).parent
     programs = (FALLBACK_LIBRARY, FETCHER, FILE_FALLBACK_LIBRARY, FILE_INDEX, IDENTITY_FILE, INIT)
-    files = [*(environment / path for path in programs), *(ours / _REMOVED).glob("*")]
+    files = [*(environment / path for path in programs), *(environment / SIDECARS).glob("*")]
     there = sha256_of_all(path for path in files if path.is_file())
     return {str(path.relative_to(environment)): digest for path, digest in there.items()}
 
@@ -172,7 +172,7 @@ def _add_sidecar(
     elif source.kind == Fallback.STORE and source.store is not None:
         add_to_store(source.store, original, digests)
     sidecar = _sidecar(pages, digests, _layout_of(slim), location, source.kind, flags)
-    with ours.folder(_REMOVED) as removed:
+    with ours.folder(SIDECARS.name) as removed:
         removed.write(spans_file(Path(), name).with_suffix(".removed").name, sidecar)
     return pages.gpu_code
 

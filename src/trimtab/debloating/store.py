@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.debloating.copies.directory_handle import DirectoryHandle
+from trimtab.errors import UserError
 from trimtab.files import open_regular, sha256_of, write_whole
 
 CHUNK_BYTES = 16_384
@@ -89,6 +90,46 @@ def pack_into(
             folder.write(_name_of(digests, number), _object(data, chosen[number]), mode)
 
         _for_each_object(library, [at for at, each in enumerate(chosen) if each.any()], write)
+
+
+def store_object(root: Path, sha256: str, number: int, data: bytes) -> None:
+    """Store the object `number` of the original with this SHA-256 below the folder `root`."""
+    write_whole(
+        root / sha256[:2] / f"{sha256[: 2 * DIGEST_BYTES]}-{number:06d}", _object(data, None)
+    )
+
+
+def stored_contents(root: Path, name: bytes, size_bytes: int) -> Iterator[bytes] | None:
+    """Return the objects of an original in the store `root`, one after another.
+
+    `name` is the first half of its SHA-256, which the caller checks. None if one is missing; raises
+    UserError for one that is damaged.
+    """
+    count = -(-size_bytes // _OBJECT_BYTES)
+    paths = [root / name[:1].hex() / f"{name.hex()}-{number:06d}" for number in range(count)]
+    if not all(path.is_file() for path in paths):
+        return None
+    return (
+        _contents(path, min(_OBJECT_BYTES, size_bytes - number * _OBJECT_BYTES))
+        for number, path in enumerate(paths)
+    )
+
+
+def _contents(path: Path, size_bytes: int) -> bytes:
+    data = path.read_bytes()
+    ends = np.frombuffer(data, "<u4", _OBJECT_CHUNKS + 1, len(_MAGIC)).tolist()
+    text = bytearray()
+    for number, start in enumerate(range(0, size_bytes, CHUNK_BYTES)):
+        block, expected = (
+            data[ends[number] : ends[number + 1]],
+            min(CHUNK_BYTES, size_bytes - start),
+        )
+        try:
+            plain = len(block) == expected
+            text += block if plain else lz4.block.decompress(block, uncompressed_size=expected)
+        except lz4.block.LZ4BlockError:
+            raise UserError(f"{path}: damaged; make the image slim again") from None
+    return bytes(text)
 
 
 def _for_each_object(

@@ -95,6 +95,28 @@ class View:
         to root, and has `mode` and no time. Missing parent folders are made; `path` must contain no
         link. Raises TrimtabError for another kind of entry in the way, and OSError as stat(2) does.
         """
+        folder, name = self._parent(path)
+        size_bytes = local.stat().st_size
+        node = folder.children.setdefault(name, Inode(FileType.FILE, mode))
+        if node.kind is not FileType.FILE:
+            raise TrimtabError(f"{path}: a {node.kind} in the image; expected a file")
+        node.local, node.size_bytes, node.segments = local, size_bytes, None
+
+    def put_folder(self, path: str, folder: Folder) -> None:
+        """Put `folder` with its content at `path`, where nothing is yet; at `/` it is the root.
+
+        Missing parent folders are made. Raises TrimtabError if something is there.
+        """
+        if not path.strip("/"):
+            self.root = folder
+            return
+        parent, name = self._parent(path)
+        if name in parent.children:
+            raise TrimtabError(f"{path}: is in the image already")
+        parent.children[name] = folder
+
+    def _parent(self, path: str) -> tuple[Folder, str]:
+        """Return the folder above `path`, made if missing, and the last name of `path`."""
         *parents, name = [part for part in path.split("/") if part]
         folder = self.root
         for parent in parents:
@@ -102,11 +124,7 @@ class View:
             if not isinstance(inner, Folder):
                 raise TrimtabError(f"{path}: {parent!r} is no folder in the image")
             folder = inner
-        size_bytes = local.stat().st_size
-        node = folder.children.setdefault(name, Inode(FileType.FILE, mode))
-        if node.kind is not FileType.FILE:
-            raise TrimtabError(f"{path}: a {node.kind} in the image; expected a file")
-        node.local, node.size_bytes, node.segments = local, size_bytes, None
+        return folder, name
 
 
 def _reversed_parts(path: str) -> list[str]:

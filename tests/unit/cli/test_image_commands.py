@@ -6,6 +6,8 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +99,9 @@ def test_an_image_without_any_engine(image: Callable[..., str], here: Path) -> N
     trimtab("image", "slim", original, *ONCE)
     assert digest(original) == before
     slim = open_image(here / "trimtab_workspace/slim.tar")
-    assert slim.config.run() == open_image(here / "demo.tar").config.run()
+    run = slim.config.run()
+    assert run.labels == {"dev.trimtab.version": version("trimtab")}
+    assert replace(run, labels={}) == open_image(here / "demo.tar").config.run()
     view = merged_view(slim)
     assert view.find("/usr/bin/tar") is None and view.find("/bin/sort") is not None
     assert view.find("/usr/bin/wc") is not None  # for the health check

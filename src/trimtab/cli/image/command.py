@@ -8,7 +8,11 @@ from typing import Annotated
 import typer
 
 from trimtab.cli.alone import alone_in
+from trimtab.cli.image.inspect import inspect
+from trimtab.cli.image.pack import pack
 from trimtab.cli.image.partition import partition
+from trimtab.cli.image.pull import pull
+from trimtab.cli.image.push import push
 from trimtab.cli.image.share import share
 from trimtab.cli.image.start import start
 from trimtab.cli.image.tables import large_files_table, removed_table, sides_table
@@ -45,6 +49,10 @@ from trimtab.records.usage import Usage
 image = CommandGroup(help=VERBS["image"], no_args_is_help=True)
 image.command()(share)
 image.command()(partition)
+image.command()(pack)
+image.command()(push)
+image.command()(pull)
+image.command()(inspect)
 image.command(
     common=("rounds", "gbit_per_s", "compression", "first_output", "store", "drive", "ready",
             "output")

@@ -37,6 +37,11 @@ def paths_of(index: bytes) -> list[str]:
     return [entry.path for entry in entries_of(index)]
 
 
+def location_of(index: bytes) -> str:
+    """Return where the contents of an index's files are; "" for the store in the environment."""
+    return os.fsdecode(index[FIELDS.size : HEADER_BYTES].rstrip(b"\0"))
+
+
 def entries_of(index: bytes) -> list[IndexEntry]:
     """Return an index's entries by number. Raises ValueError for a damaged index."""
     try:

@@ -3,13 +3,14 @@
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.images.health_check import is_unserved, words_of
+from trimtab.debloating.shipping.labels import labels_of
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.image import Config, Image
 from trimtab.images.compression import Compression
@@ -24,6 +25,12 @@ _OURS = f"/{FALLBACK_LIBRARY.parent}/"
 _TAG, _UNNAMED = "slim", "image"
 _MAY_RUN = 0o111
 _ID = re.compile(r"(?:sha256:)?[0-9a-f]{12,64}")
+
+
+def _original_name(original: Unpacked) -> str:
+    """Return the name of the original for the slim image's label; "" without one."""
+    names = (original.engine_name or "", *original.image.names)
+    return next((name for name in names if name and not _ID.fullmatch(name)), "")
 
 
 def slim_name(original: Unpacked) -> str:
@@ -60,7 +67,7 @@ def pack(
     """
     view, kept = slim_view(original, slim, changed)
     return write_image(
-        started(original.image, slim),
+        labelled(started(original.image, slim), labels_of(_original_name(original))),
         view,
         destination,
         name=slim_name(original),
@@ -88,6 +95,14 @@ def started(image: Image, slim: Path) -> Image:
         return image
     document = image.config.document.values
     values = {**document, "config": {**(document.get("config") or {}), **changed}}
+    return replace(image, config=Config.parse(json.dumps(values).encode()))
+
+
+def labelled(image: Image, labels: Mapping[str, str]) -> Image:
+    """Return `image` with `labels` added to its own."""
+    document = image.config.document.values
+    start = document.get("config") or {}
+    values = {**document, "config": {**start, "Labels": {**(start.get("Labels") or {}), **labels}}}
     return replace(image, config=Config.parse(json.dumps(values).encode()))
 
 

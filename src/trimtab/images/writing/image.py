@@ -4,9 +4,8 @@ The format is Docker's since version 25: an OCI image layout and the manifest.js
 versions read. So one archive serves all of them, and Podman.
 """
 
-import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -14,10 +13,11 @@ from typing import IO, Any
 from trimtab.errors import UserError
 from trimtab.images.archives import descriptor, docker_archive, oci_layout
 from trimtab.images.archives.image import Image
+from trimtab.images.archives.platform import Platform
 from trimtab.images.compression import Compression
-from trimtab.images.digest import digest_of
 from trimtab.images.selection import ViewSelection, select
 from trimtab.images.view import View
+from trimtab.images.writing.documents import described, json_bytes
 from trimtab.images.writing.layer import WrittenLayer, write_layer
 from trimtab.images.writing.layout import ImageWriter, blob_name, new_layout
 from trimtab.images.writing.reference import Reference
@@ -66,19 +66,18 @@ def write_image(
     _check_place(image.path, destination)
     selections = [*below, select(view, kept)]
     with new_layout(destination) as layout:
-        layers = [_add_layer(layout, image, each, compression) for each in selections]
-        config = _json(_slim_config(image, layers, selections))
-        manifest = _json(_manifest(image, layers, _described(descriptor.CONFIG, config)))
+        layers = [add_layer(layout, image, each, compression) for each in selections]
+        config = json_bytes(_slim_config(image, layers, selections))
+        manifest = json_bytes(_manifest(image, layers, described(descriptor.CONFIG, config)))
         written = WrittenImage(layout.add_blob(manifest), layout.add_blob(config), tuple(layers))
-        index = _index(image, _described(descriptor.MANIFEST, manifest), reference)
-        archive = {
-            "Config": blob_name(written.config_digest),
-            "RepoTags": [str(reference)],
-            "Layers": [blob_name(layer.digest) for layer in layers],
-        }
-        layout.add_data(oci_layout.LAYOUT_NAME, _json({"imageLayoutVersion": "1.0.0"}))
-        layout.add_data(oci_layout.INDEX_NAME, _json(index))
-        layout.add_data(docker_archive.MANIFEST, _json([archive]))
+        add_index(
+            layout,
+            described(descriptor.MANIFEST, manifest),
+            image.config.platform(),
+            reference,
+            written.config_digest,
+            [layer.digest for layer in layers],
+        )
     return written
 
 
@@ -91,9 +90,10 @@ def _check_place(original: Path, destination: Path) -> None:
         )
 
 
-def _add_layer(
+def add_layer(
     layout: ImageWriter, image: Image, selection: ViewSelection, compression: Compression
 ) -> WrittenLayer:
+    """Add a layer of a selection of a view of `image` to a layout."""
     written: list[WrittenLayer] = []
 
     def write(file: IO[bytes]) -> str:
@@ -134,14 +134,7 @@ def _manifest(
         "schemaVersion": 2,
         "mediaType": descriptor.MANIFEST,
         "config": config,
-        "layers": [
-            {
-                "mediaType": LAYER_TYPES[layer.compression],
-                "digest": layer.digest,
-                "size": layer.size_bytes,
-            }
-            for layer in layers
-        ],
+        "layers": [described_layer(layer) for layer in layers],
     }
     annotations = {
         key: value
@@ -151,22 +144,38 @@ def _manifest(
     return {**manifest, "annotations": annotations} if annotations else manifest
 
 
-def _index(image: Image, manifest: dict[str, Any], reference: Reference) -> dict[str, Any]:
-    found = image.config.platform()
-    platform = {"os": found.system, "architecture": found.architecture}
-    if found.variant:
-        platform["variant"] = found.variant
+def add_index(
+    layout: ImageWriter,
+    manifest: dict[str, Any],
+    platform: Platform,
+    reference: Reference,
+    config_digest: str,
+    layer_digests: Sequence[str],
+) -> None:
+    """Add the documents by which engines, old and new, find the only image of a layout."""
+    facts = {"os": platform.system, "architecture": platform.architecture}
+    if platform.variant:
+        facts["variant"] = platform.variant
     names = {descriptor.ENGINE_NAME: reference.whole, descriptor.NAME: reference.whole}
-    return {
+    index = {
         "schemaVersion": 2,
         "mediaType": descriptor.INDEX,
-        "manifests": [{**manifest, "platform": platform, "annotations": names}],
+        "manifests": [{**manifest, "platform": facts, "annotations": names}],
     }
+    archive = {
+        "Config": blob_name(config_digest),
+        "RepoTags": [str(reference)],
+        "Layers": [blob_name(digest) for digest in layer_digests],
+    }
+    layout.add_data(oci_layout.LAYOUT_NAME, json_bytes({"imageLayoutVersion": "1.0.0"}))
+    layout.add_data(oci_layout.INDEX_NAME, json_bytes(index))
+    layout.add_data(docker_archive.MANIFEST, json_bytes([archive]))
 
 
-def _described(media_type: str, data: bytes) -> dict[str, Any]:
-    return {"mediaType": media_type, "digest": digest_of(data), "size": len(data)}
-
-
-def _json(document: Mapping[str, Any] | list[Any]) -> bytes:
-    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
+def described_layer(layer: WrittenLayer) -> dict[str, Any]:
+    """Return a descriptor of a written layer."""
+    return {
+        "mediaType": LAYER_TYPES[layer.compression],
+        "digest": layer.digest,
+        "size": layer.size_bytes,
+    }

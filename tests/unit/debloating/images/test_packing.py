@@ -5,6 +5,7 @@ import io
 import json
 import os
 import tarfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ MEMBERS: list[Entry] = [
 ]
 RUNS = {"Env": ["PATH=/bin"], "Cmd": ["/bin/x"], "User": "33", "Volumes": {"/data": {}},
         "Healthcheck": {"Test": ["NONE"]}, "Labels": {"a": "b"}}  # fmt: skip
+SLIM = {**RUNS, "Labels": {"a": "b", "dev.trimtab.version": version("trimtab")}}
 
 
 @pytest.fixture
@@ -102,7 +104,7 @@ def test_the_original_says_what_a_path_is(original: Unpacked, slim: Path, tmp_pa
     assert infos["etc/same"].islnk() and infos["etc/same"].linkname == "etc/kept"
     assert infos["etc/link"].issym() and infos["etc/link"].linkname == "/nowhere"
     assert infos["empty"].isdir()
-    assert config["config"] == RUNS and config["names"] == ["image:slim"]
+    assert config["config"] == SLIM and config["names"] == ["image:slim"]
 
 
 def test_the_same_image_whenever_and_wherever(
@@ -169,7 +171,7 @@ def test_what_starts_programs_comes_before_the_entrypoint(
     image = open_image(oci_image(tmp_path / "another.tar", layer(*MEMBERS), config=config))
     (slim / STARTED_BY_INIT).write_bytes(b"")
     pack(Unpacked(image, original.root), slim, set(), tmp_path / "slim.tar")
-    expected = {**config, "Entrypoint": ["/trimtab/init", *entrypoint]}
+    expected = {**SLIM, "Entrypoint": ["/trimtab/init", *entrypoint]}
     assert members_of(tmp_path / "slim.tar")[2]["config"] == expected
     slim_image = open_image(tmp_path / "slim.tar")
     assert started(slim_image, slim) is slim_image  # once is enough

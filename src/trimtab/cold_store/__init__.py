@@ -1,0 +1,1 @@
+"""The node's cold store: it serves removed pieces from the layers of the original image."""

@@ -1,0 +1,261 @@
+"""The cold index: where the bytes of removed files are in a registry's layers.
+
+`TRIMTABI`, version (u32), bytes of the table (u32), the table (gzip of JSON), and the windows. A
+window is what inflating needs to begin at a checkpoint: up to 32 KiB of earlier text, deflated.
+Numbers are little-endian.
+
+The table has `original` (manifest digest), `trimtab` (version), `layers` and `files`. A layer has
+`digest`, `bytes`, `uncompressed_bytes`, `compression` and `checkpoints`; a checkpoint is the list
+of the fields of Checkpoint. `files` gives, by a file's SHA-256, a list of layer, offset and bytes,
+and for a file of several objects the SHA-256 of each (`trimtab.debloating.store`).
+
+This package imports nothing of trimtab's outside of itself: a node runs it alone.
+"""
+
+import gzip
+import json
+import re
+import struct
+import zlib
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+OBJECT_BYTES = 1 << 20
+MOST_INDEX_BYTES = 64 << 20
+_MAGIC, _VERSION = b"TRIMTABI", 1
+_HEAD = struct.Struct("<8sII")
+_MOST_TABLE_BYTES = 512 << 20
+_MOST_FILES, _MOST_CHECKPOINTS, _MOST_LAYERS = 1 << 21, 1 << 20, 1 << 10
+_WINDOW_BYTES = 1 << 15
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_OBJECT = re.compile(r"([0-9a-f]{32})-([0-9]{6,})")
+COMPRESSIONS = ("gzip", "none")
+
+
+class DamagedIndexError(ValueError):
+    """Data that is no cold index; the message says what is wrong."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A place where inflating can begin (zlib's examples/zran.c).
+
+    The top `bits` bits of the byte before `compressed_offset` come first. The window is at
+    `window_offset` among the windows; 0 `window_bytes` at the start of a stream.
+    """
+
+    uncompressed_offset: int
+    compressed_offset: int
+    bits: int
+    window_offset: int
+    window_bytes: int
+
+
+@dataclass(frozen=True)
+class ColdLayer:
+    """A blob of the registry that holds removed files; uncompressed, it has no checkpoints."""
+
+    digest: str
+    size_bytes: int
+    uncompressed_bytes: int
+    compression: str
+    checkpoints: tuple[Checkpoint, ...] = ()
+
+    def checkpoint_before(self, offset: int) -> Checkpoint:
+        """Return the last checkpoint at or before an uncompressed `offset`."""
+        at = bisect_right(self._offsets, offset) - 1
+        if at < 0:
+            raise DamagedIndexError(f"{self.digest}: no checkpoint before {offset}")
+        return self.checkpoints[at]
+
+    def compressed_end(self, end: int) -> int:
+        """Return a compressed offset by which the text up to `end` is complete."""
+        at = bisect_right(self._offsets, end - 1)
+        return (
+            self.checkpoints[at].compressed_offset if at < len(self._offsets) else self.size_bytes
+        )
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        return [each.uncompressed_offset for each in self.checkpoints]
+
+
+@dataclass(frozen=True)
+class ColdFile:
+    """A removed file: its place in the uncompressed layer number `layer`.
+
+    `objects` has the SHA-256 of each of its objects of OBJECT_BYTES; the last one is shorter.
+    """
+
+    layer: int
+    offset: int
+    size_bytes: int
+    objects: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ColdObject:
+    """An object of a file: `size_bytes` at `offset` of a layer's text, with this SHA-256."""
+
+    layer: ColdLayer
+    offset: int
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class ColdIndex:
+    """A cold index; `files` by the SHA-256 of their contents."""
+
+    original: str
+    version: str
+    layers: tuple[ColdLayer, ...]
+    files: Mapping[str, ColdFile]
+    windows: bytes = field(repr=False, default=b"")
+
+    @classmethod
+    def parse(cls, data: bytes) -> Self:
+        """Return the index in `data`. Raises DamagedIndexError for any other data."""
+        try:
+            return cls._parsed(data)
+        except (KeyError, TypeError, ValueError, struct.error, EOFError, zlib.error, OSError,
+                RecursionError) as error:  # fmt: skip
+            if isinstance(error, DamagedIndexError):
+                raise
+            raise DamagedIndexError(f"no cold index: {error}") from None
+
+    @classmethod
+    def _parsed(cls, data: bytes) -> Self:
+        magic, version, table_bytes = _HEAD.unpack_from(data)
+        end = _HEAD.size + table_bytes
+        if magic != _MAGIC or version != _VERSION or end > len(data):
+            raise DamagedIndexError("no cold index of version 1, or cut off")
+        table = json.loads(_unpacked(data[_HEAD.size : end]))
+        windows = data[end:]
+        if len(table["layers"]) > _MOST_LAYERS or len(table["files"]) > _MOST_FILES:
+            raise DamagedIndexError("too many layers or files")
+        layers = tuple(_layer(each, len(windows)) for each in table["layers"])
+        files = {sha256: _file(sha256, each, layers) for sha256, each in table["files"].items()}
+        return cls(str(table["original"]), str(table["trimtab"]), layers, files, windows)
+
+    def to_bytes(self) -> bytes:
+        """Return the index as it is stored; the same index gives the same bytes."""
+        table = {
+            "original": self.original,
+            "trimtab": self.version,
+            "layers": [
+                {
+                    "digest": layer.digest,
+                    "bytes": layer.size_bytes,
+                    "uncompressed_bytes": layer.uncompressed_bytes,
+                    "compression": layer.compression,
+                    "checkpoints": [list(vars(each).values()) for each in layer.checkpoints],
+                }
+                for layer in self.layers
+            ],
+            "files": {
+                sha256: [
+                    file.layer,
+                    file.offset,
+                    file.size_bytes,
+                    *([list(file.objects)] if len(file.objects) > 1 else []),
+                ]
+                for sha256, file in sorted(self.files.items())
+            },
+        }
+        packed = gzip.compress(json.dumps(table, separators=(",", ":")).encode(), mtime=0)
+        return b"".join((_HEAD.pack(_MAGIC, _VERSION, len(packed)), packed, self.windows))
+
+    def find(self, name: str) -> ColdObject | None:
+        """Return the object of this name in a store, or None if the index has none."""
+        match = _OBJECT.fullmatch(name)
+        file = self._by_name.get(match[1]) if match else None
+        number = int(match[2]) if match else 0
+        if file is None or number >= len(file.objects):
+            return None
+        start = number * OBJECT_BYTES
+        size_bytes = min(OBJECT_BYTES, file.size_bytes - start)
+        return ColdObject(
+            self.layers[file.layer], file.offset + start, size_bytes, file.objects[number]
+        )
+
+    def window(self, checkpoint: Checkpoint) -> bytes:
+        """Return the text before a checkpoint. Raises DamagedIndexError if it cannot be inflated."""
+        if not checkpoint.window_bytes:
+            return b""
+        begin = checkpoint.window_offset
+        packed = self.windows[begin : begin + checkpoint.window_bytes]
+        try:
+            text = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, _WINDOW_BYTES)
+        except zlib.error as error:
+            raise DamagedIndexError(f"a window: {error}") from None
+        if not text:
+            raise DamagedIndexError("an empty window")
+        return text
+
+    @cached_property
+    def _by_name(self) -> dict[str, ColdFile]:
+        return {sha256[:32]: file for sha256, file in self.files.items()}
+
+
+def _unpacked(packed: bytes) -> bytes:
+    stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    text = stream.decompress(packed, _MOST_TABLE_BYTES)
+    if not stream.eof or stream.unused_data:
+        raise DamagedIndexError(f"its table is cut off, or longer than {_MOST_TABLE_BYTES} bytes")
+    return text
+
+
+def _layer(table: Mapping[str, Any], windows_bytes: int) -> ColdLayer:
+    digest = _matching(_DIGEST, table["digest"])
+    size_bytes, text_bytes = _number(table["bytes"]), _number(table["uncompressed_bytes"])
+    compression = table["compression"]
+    if compression not in COMPRESSIONS or len(table["checkpoints"]) > _MOST_CHECKPOINTS:
+        raise DamagedIndexError(f"{digest}: compression {compression!r}, or too many checkpoints")
+    checkpoints = tuple(Checkpoint(*map(_number, each)) for each in table["checkpoints"])
+    before = (-1, -1)
+    for each in checkpoints:
+        here = each.uncompressed_offset, 8 * each.compressed_offset - each.bits
+        if not (before[0] <= here[0] <= text_bytes and before[1] < here[1]):
+            raise DamagedIndexError(f"{digest}: checkpoints that do not ascend")
+        if (
+            each.bits > 7
+            or here[1] < 0
+            or each.compressed_offset > size_bytes
+            or each.window_offset + each.window_bytes > windows_bytes
+        ):
+            raise DamagedIndexError(f"{digest}: a checkpoint outside of its layer or the windows")
+        before = here
+    if compression == "none" and (checkpoints or size_bytes != text_bytes):
+        raise DamagedIndexError(f"{digest}: not compressed, but with checkpoints or two sizes")
+    return ColdLayer(digest, size_bytes, text_bytes, compression, checkpoints)
+
+
+def _file(sha256: str, table: Sequence[Any], layers: Sequence[ColdLayer]) -> ColdFile:
+    _matching(_SHA256, sha256)
+    layer, offset, size_bytes = map(_number, table[:3])
+    objects = tuple(_matching(_SHA256, each) for each in table[3]) if table[3:] else (sha256,)
+    expected = -(-size_bytes // OBJECT_BYTES)
+    if len(table) > 4 or len(objects) != expected:
+        raise DamagedIndexError(f"{sha256}: {len(objects)} objects; expected {expected}")
+    if layer >= len(layers) or offset + size_bytes > layers[layer].uncompressed_bytes:
+        raise DamagedIndexError(f"{sha256}: outside of its layer")
+    if layers[layer].compression == "gzip":
+        layers[layer].checkpoint_before(offset)
+    return ColdFile(layer, offset, size_bytes, objects)
+
+
+def _matching(pattern: re.Pattern[str], text: Any) -> str:
+    if not isinstance(text, str) or not pattern.fullmatch(text):
+        raise DamagedIndexError(f"{str(text)[:80]!r} is no SHA-256")
+    return text
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 48:
+        raise DamagedIndexError(f"{str(value)[:80]!r} is no number of bytes")
+    return value

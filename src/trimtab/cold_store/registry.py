@@ -1,0 +1,289 @@
+"""A client of registries of images (OCI's distribution specification 1.1)."""
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote, urljoin
+
+from trimtab.cold_store.credentials import Credentials
+from trimtab.cold_store.transport import Answer, RegistryError, Transport
+
+__all__ = ["Registry", "RegistryError"]
+
+_MOST_MANIFEST_BYTES = 4 << 20
+_MOST_BLOB_BYTES = 1 << 40
+_MOST_READ_ON_BYTES = 1 << 30  # of a blob whose registry ignores ranges
+_MOST_PAGES = 20
+_MANIFESTS = ", ".join(
+    (
+        "application/vnd.oci.image.index.v1+json",
+        "application/vnd.oci.image.manifest.v1+json",
+        "application/vnd.docker.distribution.manifest.list.v2+json",
+        "application/vnd.docker.distribution.manifest.v2+json",
+    )
+)
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(?:\d{1,15}|\*)")
+_NEXT = re.compile(r'<([^>]*)>; *rel="?next"?')
+
+
+class Registry:
+    """The registry `host` (HOST[:PORT]; docker.io too). Thread-safe.
+
+    It is asked by https, by http if it is this machine or with `plain_http`; `ca` has further
+    certificate authorities. All methods raise RegistryError; `pause` waits before another try.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        credentials: Credentials,
+        ca: Path | None = None,
+        plain_http: bool = False,
+        timeout_s: float = 20,
+        tries: int = 4,
+        pause: Callable[[float], None] = time.sleep,
+    ):
+        self.host = host
+        self._transport = Transport(host, credentials, ca, plain_http, timeout_s, tries, pause)
+        self._again = self._transport.again
+
+    def manifest(self, repository: str, reference: str) -> tuple[bytes, str, str]:
+        """Return the bytes, the media type and the digest of a manifest, by its tag or digest."""
+
+        def get() -> tuple[bytes, str, str]:
+            with self._manifest("GET", repository, reference) as answer:
+                data = answer.body(_MOST_MANIFEST_BYTES)
+                kind = answer.headers.get("Content-Type", "").partition(";")[0].strip()
+            digest = _digest_of(data)
+            if ":" in reference:
+                self._check(reference, digest)
+            return data, kind, digest
+
+        return self._again(get)
+
+    def has_manifest(self, repository: str, reference: str) -> bool:
+        """Tell whether the registry has a manifest of this tag or digest."""
+
+        def head() -> bool:
+            with self._manifest("HEAD", repository, reference, (200, 404)) as answer:
+                return answer.status == 200
+
+        return self._again(head)
+
+    def put_manifest(self, repository: str, reference: str, data: bytes, media_type: str) -> bool:
+        """Store a manifest by a tag or its digest; tell whether its `subject` was understood.
+
+        A registry that did not needs the tag of `referrers`.
+        """
+
+        def put() -> bool:
+            with self._transport.exchange(
+                "PUT",
+                self._path(repository, "manifests", reference),
+                self._scope(repository, push=True),
+                {"Content-Type": media_type},
+                data,
+                accepted=(201,),
+            ) as answer:
+                return "OCI-Subject" in answer.headers
+
+        return self._again(put)
+
+    def has_blob(self, repository: str, digest: str) -> bool:
+        """Tell whether a repository has a blob."""
+
+        def head() -> bool:
+            path = self._path(repository, "blobs", digest)
+            scope = self._scope(repository)
+            with self._transport.exchange("HEAD", path, scope, accepted=(200, 404)) as answer:
+                return answer.status == 200
+
+        return self._again(head)
+
+    def mount_blob(self, repository: str, digest: str, source: str) -> bool:
+        """Tell whether the registry made a blob of the repository `source` one of `repository`."""
+
+        def post() -> bool:
+            where = f"?mount={quote(digest)}&from={quote(self._name(source), safe='')}"
+            scope = f"{self._scope(repository, push=True)} {self._scope(source)}"
+            with self._transport.exchange(
+                "POST", self._uploads(repository) + where, scope, accepted=(201, 202)
+            ) as answer:
+                return answer.status == 201
+
+        return self._again(post)
+
+    def put_blob(
+        self, repository: str, digest: str, size_bytes: int, opened: Callable[[], IO[bytes]]
+    ) -> None:
+        """Store a blob of `size_bytes`; `opened` opens it anew for each try."""
+        scope = self._scope(repository, push=True)
+
+        def put() -> None:
+            start = self._uploads(repository)
+            with self._transport.exchange("POST", start, scope, accepted=(202,)) as answer:
+                location = answer.headers.get("Location")
+            if not location:
+                raise RegistryError(f"{self.host}: it began an upload without a Location")
+            joined = "&" if "?" in location else "?"
+            kind = "application/octet-stream"
+            with self._transport.exchange(
+                "PUT",
+                f"{urljoin(start, location)}{joined}digest={quote(digest)}",
+                scope,
+                {"Content-Type": kind, "Content-Length": str(size_bytes)},
+                opened,
+                accepted=(201,),
+            ):
+                pass
+
+        self._again(put)
+
+    def blob(self, repository: str, digest: str, most_bytes: int) -> bytes:
+        """Return a blob of at most `most_bytes`, whose digest is checked."""
+
+        def get() -> bytes:
+            with self._blob(repository, digest) as answer:
+                data = answer.body(most_bytes)
+            self._check(digest, _digest_of(data))
+            return data
+
+        return self._again(get)
+
+    def blob_chunks(self, repository: str, digest: str) -> Iterator[bytes]:
+        """Yield a blob in pieces; the digest is checked after the last, so use none before."""
+        seen = hashlib.sha256()
+        with self._blob(repository, digest) as answer:
+            for piece in answer.pieces(_MOST_BLOB_BYTES):
+                seen.update(piece)
+                yield piece
+        self._check(digest, f"sha256:{seen.hexdigest()}")
+
+    def blob_range(self, repository: str, digest: str, start: int, end: int) -> bytes:
+        """Return the bytes from `start` up to `end` of a blob, unchecked.
+
+        If the registry ignores ranges, the blob is read on up to the place, at most 1 GiB.
+        """
+
+        def get() -> bytes:
+            asked = {"Range": f"bytes={start}-{end - 1}"}
+            with self._blob(repository, digest, asked, (200, 206)) as answer:
+                return self._part(answer, start, end, f"{self.host}: blob {digest}")
+
+        return self._again(get)
+
+    def referrers(self, repository: str, digest: str, artifact_type: str) -> list[dict[str, Any]]:
+        """Return descriptors of the manifests of a type whose `subject` has this digest.
+
+        A registry without that list has an index of them with the tag `sha256-...`.
+        """
+        path: str | None = (
+            f"{self._path(repository, 'referrers', digest)}?artifactType={quote(artifact_type)}"
+        )
+        found: list[dict[str, Any]] = []
+        for _ in range(_MOST_PAGES):
+            if path is None:
+                break
+            data, path = self._again(partial(self._page, repository, path))
+            found += self._descriptors(data or self._referrers_tag(repository, digest))
+        return [each for each in found if each.get("artifactType") == artifact_type]
+
+    def _page(self, repository: str, path: str) -> tuple[bytes | None, str | None]:
+        """Return a page of referrers, None if there is no such list, and the next page's path."""
+        scope = self._scope(repository)
+        with self._transport.exchange("GET", path, scope, accepted=(200, 404)) as answer:
+            kind = answer.headers.get("Content-Type", "")
+            if answer.status == 404 or "json" not in kind:
+                return None, None
+            after = _NEXT.search(answer.headers.get("Link", ""))
+            return answer.body(_MOST_MANIFEST_BYTES), after and urljoin(path, after[1])
+
+    def _referrers_tag(self, repository: str, digest: str) -> bytes:
+        try:
+            return self.manifest(repository, digest.replace(":", "-"))[0]
+        except RegistryError as error:
+            if error.status != 404:
+                raise
+            return b'{"manifests": []}'
+
+    def _descriptors(self, data: bytes) -> list[dict[str, Any]]:
+        try:
+            found = json.loads(data)["manifests"] or []
+            return [dict(each) for each in found]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise RegistryError(f"{self.host}: its list of referrers is damaged") from None
+
+    def _part(self, answer: Answer, start: int, end: int, said: str) -> bytes:
+        skipped = 0
+        if answer.status == 206:
+            sent = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+            if not sent or (int(sent[1]), int(sent[2])) != (start, end - 1):
+                raise RegistryError(
+                    f"{said}: it sent {sent[0] if sent else 'no range'};"
+                    f" expected bytes {start}-{end - 1}"
+                )
+        elif end <= _MOST_READ_ON_BYTES:
+            skipped = start
+        else:
+            raise RegistryError(f"{said}: the registry ignores ranges, at more than 1 GiB")
+        kept, place = [], 0
+        for piece in answer.pieces(end - start + skipped):
+            kept.append(piece[max(0, skipped - place) :])
+            place += len(piece)
+        data = b"".join(kept)
+        if len(data) != end - start:
+            raise RegistryError(f"{said}: cut off at byte {place}", passing=True)
+        return data
+
+    def _manifest(
+        self, method: str, repository: str, reference: str, accepted: tuple[int, ...] = (200,)
+    ) -> AbstractContextManager[Answer]:
+        return self._transport.exchange(
+            method,
+            self._path(repository, "manifests", reference),
+            self._scope(repository),
+            {"Accept": _MANIFESTS},
+            accepted=accepted,
+        )
+
+    def _blob(
+        self,
+        repository: str,
+        digest: str,
+        headers: dict[str, str] | None = None,
+        accepted: tuple[int, ...] = (200,),
+    ) -> AbstractContextManager[Answer]:
+        return self._transport.exchange(
+            "GET",
+            self._path(repository, "blobs", digest),
+            self._scope(repository),
+            headers,
+            accepted=accepted,
+        )
+
+    def _check(self, expected: str, found: str) -> None:
+        if found != expected:
+            raise RegistryError(f"{self.host}: it sent {found}; expected {expected}")
+
+    def _name(self, repository: str) -> str:
+        is_official = self._transport.is_docker_hub and "/" not in repository
+        return f"library/{repository}" if is_official else repository
+
+    def _path(self, repository: str, kind: str, reference: str) -> str:
+        return f"/v2/{quote(self._name(repository))}/{kind}/{quote(reference, safe=':')}"
+
+    def _uploads(self, repository: str) -> str:
+        return f"/v2/{quote(self._name(repository))}/blobs/uploads/"
+
+    def _scope(self, repository: str, push: bool = False) -> str:
+        return f"repository:{self._name(repository)}:{'pull,push' if push else 'pull'}"
+
+
+def _digest_of(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"

@@ -1,0 +1,305 @@
+"""Requests to one registry: its tokens, redirects, retries and limits."""
+
+import http.client
+import json
+import re
+import ssl
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, TypeVar
+from urllib.parse import urlencode, urljoin, urlsplit
+
+import urllib3
+
+from trimtab.cold_store.credentials import Credentials
+
+_LONGEST_PAUSE_S = 5.0
+_MOST_REDIRECTS = 5
+_REDIRECTS = {301, 302, 303, 307, 308}
+_PASSING = {408, 429, 500, 502, 503, 504}
+_PIECE_BYTES = 1 << 18
+_MOST_SAID_BYTES = 1 << 16
+_LITTLE_BYTES, _LITTLE_WAIT_S = 1 << 14, 1.0
+_MOST_TOKEN_BYTES = 1 << 20
+_SLOWEST_BYTES_PER_S = 1 << 19
+_DOCKER_HUB = {"docker.io", "index.docker.io"}
+_LOCAL = re.compile(r"(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])(?::\d+)?")
+_OBJECT = re.compile(r"^(?:<.*?>|\w+\(.*?\)): ")  # urllib3 begins its errors with one
+_PARAMETER = re.compile(r'(\w+)="([^"]*)"')
+_FAILURES = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
+Result = TypeVar("Result")
+
+
+class RegistryError(Exception):
+    """A request that failed, in one plain line; `status` is that of the registry's answer, or 0.
+
+    A `passing` failure may be over soon.
+    """
+
+    def __init__(self, said: str, status: int = 0, passing: bool = False, pause_s: float = 0):
+        super().__init__(plain(said))
+        self.status, self.passing, self.pause_s = status, passing, pause_s
+
+
+def plain(text: str) -> str:
+    """Return a foreign text as one short line without control characters."""
+    return "".join(each if each.isprintable() else " " for each in text)[:500]
+
+
+class Answer:
+    """An answer of a registry, whose body is read piece by piece before `deadline_s`."""
+
+    def __init__(self, raw: Any, said: str, wait_s: float):
+        self.status: int = raw.status
+        self.headers: Mapping[str, str] = raw.headers
+        self._raw, self._said, self._wait_s = raw, said, wait_s
+
+    def pieces(self, most_bytes: int) -> Iterator[bytes]:
+        """Yield the body, up to `most_bytes`. Raises RegistryError if it is cut off or slow."""
+        deadline = time.monotonic() + self._wait_s + most_bytes / _SLOWEST_BYTES_PER_S
+        while most_bytes > 0:
+            try:
+                data = self._raw.read1(min(most_bytes, _PIECE_BYTES), decode_content=False)
+            except _FAILURES as error:
+                raise RegistryError(f"{self._said}: cut off: {error}", passing=True) from None
+            if not data:
+                return
+            if time.monotonic() > deadline:
+                raise RegistryError(f"{self._said}: the registry sends too slowly", passing=True)
+            most_bytes -= len(data)
+            yield data
+
+    def body(self, most_bytes: int) -> bytes:
+        """Return the whole body. Raises RegistryError if it has more than `most_bytes`."""
+        data = b"".join(self.pieces(most_bytes + 1))
+        if len(data) > most_bytes:
+            raise RegistryError(f"{self._said}: more than {most_bytes} bytes; expected fewer")
+        return data
+
+
+class Transport:
+    """Requests to the registry `host`, with its credentials; connections stay open.
+
+    `ca` has further certificate authorities. Thread-safe.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        credentials: Credentials,
+        ca: Path | None = None,
+        plain_http: bool = False,
+        timeout_s: float = 20,
+        tries: int = 4,
+        pause: Callable[[float], None] = time.sleep,
+    ):
+        self.host = host
+        self.is_docker_hub = host in _DOCKER_HUB
+        self._credentials, self._timeout_s = credentials, timeout_s
+        self._tries, self._pause = tries, pause
+        context = ssl.create_default_context()
+        if ca is not None:
+            context.load_verify_locations(ca)
+        scheme = "http" if plain_http or _LOCAL.fullmatch(host) else "https"
+        self._base = f"{scheme}://{'registry-1.docker.io' if self.is_docker_hub else host}/"
+        self._pool = urllib3.PoolManager(
+            maxsize=16,
+            retries=False,
+            ssl_context=context,
+            timeout=urllib3.Timeout(connect=min(5, timeout_s), read=timeout_s),
+            blocksize=_PIECE_BYTES,
+        )
+        self._lock = threading.Lock()
+        self._authorizations: dict[str, tuple[str, float]] = {}  # of a scope, until when
+
+    def again(self, action: Callable[[], Result]) -> Result:
+        """Return what `action` does; it is tried a few times if a failure may be over soon."""
+        for attempt in range(1, self._tries + 1):
+            try:
+                return action()
+            except RegistryError as error:
+                if not error.passing or attempt == self._tries:
+                    raise
+                self._pause(min(_LONGEST_PAUSE_S, max(error.pause_s, 0.05 * 4 ** (attempt - 1))))
+        raise AssertionError("the last try returns or raises")
+
+    @contextmanager
+    def exchange(
+        self,
+        method: str,
+        url: str,
+        scope: str,
+        headers: Mapping[str, str] | None = None,
+        body: Callable[[], IO[bytes]] | bytes | None = None,
+        accepted: Collection[int] = (200,),
+    ) -> Iterator[Answer]:
+        """Send a request to `url`, absolute or below the registry, and give its answer.
+
+        `scope` is what a token has to allow. Raises RegistryError for statuses but the `accepted`.
+        """
+        url = urljoin(self._base, url)
+        said = f"{self.host}: {method} {urlsplit(url).path}"
+        given = {"Accept-Encoding": "identity", **(headers or {})}
+        try:
+            raw = self._authorized(method, url, scope, given, body)
+        except _FAILURES as error:
+            raise RegistryError(f"{said}: {_why(error)}", passing=True) from None
+        try:
+            answer = Answer(raw, said, self._timeout_s)
+            if answer.status not in accepted:
+                raise self._refusal(answer, said)
+            yield answer
+        finally:
+            _let_go(raw)
+
+    def _authorized(
+        self, method: str, url: str, scope: str, headers: Mapping[str, str], body: Any
+    ) -> Any:
+        if _place(url) != _place(self._base):  # an upload's place on another host
+            return self._sent(method, url, headers, None, body)
+        used = self._authorization(scope)
+        raw = self._sent(method, url, headers, used, body)
+        if raw.status != 401:
+            return raw
+        challenge = raw.headers.get("WWW-Authenticate", "")
+        _let_go(raw)
+        with self._lock:  # of many requests at once, one gets the token
+            current = self._authorization(scope)
+            if current is None or current == used:
+                current, valid_s = self._new_authorization(challenge, scope)
+                self._authorizations[scope] = current, time.monotonic() + valid_s
+        return self._sent(method, url, headers, current, body)
+
+    def _authorization(self, scope: str) -> str | None:
+        kept, until = self._authorizations.get(scope, (None, 0.0))
+        return kept if time.monotonic() < until else None
+
+    def _new_authorization(self, challenge: str, scope: str) -> tuple[str, float]:
+        """Return the value of the header that a registry asked for, and for how many seconds."""
+        credential = self._credentials.of(self.host)
+        kind, _, rest = challenge.partition(" ")
+        parameters = dict(_PARAMETER.findall(rest))
+        basic = credential.basic if credential else None
+        if kind.lower() == "basic" and basic:
+            return basic, 3600
+        realm = parameters.get("realm", "")
+        if kind.lower() != "bearer" or not realm:
+            raise RegistryError(
+                f"{self.host}: it asks for a login; type `docker login {self.host}`, or give a file"
+                " with its credentials",
+                401,
+            )
+        if urlsplit(realm).scheme != "https" and not self._base.startswith("http:"):
+            raise RegistryError(f"{self.host}: its tokens are at {realm}, which is not https", 401)
+        words = {"service": parameters["service"]} if "service" in parameters else {}
+        if credential and credential.identity_token:
+            form = {**words, "grant_type": "refresh_token", "client_id": "trimtab",
+                    "refresh_token": credential.identity_token, "scope": scope}  # fmt: skip
+            sent = {"Content-Type": "application/x-www-form-urlencoded"}
+            raw = self._sent("POST", realm, sent, None, urlencode(form).encode())
+        else:
+            query = urlencode([*words.items(), *(("scope", each) for each in scope.split())])
+            url = f"{realm}{'&' if '?' in realm else '?'}{query}"
+            raw = self._sent("GET", url, {}, basic, None)
+        try:
+            answer = Answer(raw, f"{self.host}: a token from {realm}", self._timeout_s)
+            if answer.status != 200:
+                raise self._refusal(answer, f"{self.host}: a token from {realm}")
+            return _token(answer.body(_MOST_TOKEN_BYTES), self.host)
+        finally:
+            _let_go(raw)
+
+    def _sent(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        authorization: str | None,
+        body: Callable[[], IO[bytes]] | bytes | None,
+    ) -> Any:
+        """Return the answer after redirects; another host never gets the authorization."""
+        start = _place(url)
+        for _ in range(_MOST_REDIRECTS + 1):
+            own = {"Authorization": authorization} if authorization else {}
+            opened = body() if callable(body) else None
+            try:
+                raw = self._pool.urlopen(
+                    method,
+                    url,
+                    body=body if opened is None else opened,
+                    headers={**headers, **(own if _place(url) == start else {})},
+                    redirect=False,
+                    retries=False,
+                    preload_content=False,
+                    decode_content=False,
+                )
+            finally:
+                if opened is not None:
+                    opened.close()
+            target = raw.headers.get("Location")
+            if raw.status not in _REDIRECTS or not target:
+                return raw
+            _let_go(raw)
+            before, url = url, urljoin(url, target)
+            allowed = {"https", urlsplit(before).scheme}
+            if urlsplit(url).scheme not in allowed or len(url) > 1 << 14:
+                raise RegistryError(f"{self.host}: it redirects to {url}, which is not allowed")
+        raise RegistryError(f"{self.host}: more than {_MOST_REDIRECTS} redirects")
+
+    def _refusal(self, answer: Answer, said: str) -> RegistryError:
+        status = answer.status
+        try:
+            text = b"".join(answer.pieces(_MOST_SAID_BYTES)).decode(errors="replace")
+            errors = json.loads(text)["errors"]
+            why = ", ".join(str(each.get("message") or each.get("code")) for each in errors)
+        except (RegistryError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            why = ""
+        advice = f"; type `docker login {self.host}`, or give a file with its credentials"
+        words = http.client.responses.get(status, "an unknown status")
+        return RegistryError(
+            f"{said}: {status} {words}{': ' if why else ''}{why[:200]}"
+            f"{advice if status in (401, 403) else ''}",
+            status,
+            status in _PASSING,
+            _pause_s(answer.headers.get("Retry-After", "")),
+        )
+
+
+def _token(document: bytes, host: str) -> tuple[str, float]:
+    try:
+        said = json.loads(document)
+        token = said.get("token") or said.get("access_token")
+        valid_s = float(said.get("expires_in") or 60)
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        token, valid_s = None, 0.0
+    if not isinstance(token, str) or not token.isascii() or not token.isprintable():
+        raise RegistryError(f"{host}: no token in what its token server answers")
+    return f"Bearer {token}", min(max(valid_s - 10, 1), 3600)
+
+
+def _place(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.rpartition("@")[2]
+
+
+def _pause_s(text: str) -> float:
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
+
+
+def _why(error: BaseException) -> str:
+    return _OBJECT.sub("", str(error)) or type(error).__name__
+
+
+def _let_go(raw: Any) -> None:
+    """Give the connection back if little of its answer is unread; else close it."""
+    if 0 < (raw.length_remaining or 0) <= _LITTLE_BYTES:
+        with suppress(RegistryError):
+            list(Answer(raw, "", _LITTLE_WAIT_S).pieces(_LITTLE_BYTES))
+    if raw.length_remaining == 0:
+        raw.drain_conn()
+    else:
+        raw.close()
+    raw.release_conn()
