@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import secrets
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +36,7 @@ class FakeRegistry:
     login: str = ""  # NAME:PASSWORD
     tokens: bool = False
     latency_s: float = 0.0
+    tls: ssl.SSLContext | None = None
     ranges: bool = True
     subjects: bool = True
     redirect: str = ""  # to the blobs of the registry at this address
@@ -60,6 +62,8 @@ class FakeRegistry:
         """Yield HOST:PORT; the registry answers in the block."""
         server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, self))
         server.daemon_threads = True
+        if self.tls is not None:
+            server.socket = self.tls.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
@@ -93,7 +97,7 @@ class Handler(BaseHTTPRequestHandler):
         """Answer one request."""
         registry = self.registry
         registry.requests.append((self.command, self.path, dict(self.headers.items())))
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = self.body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         time.sleep(registry.latency_s)
         if registry.answer is not None and registry.answer(self):
             return

@@ -3,8 +3,10 @@
 Needs gcc, and build/native for nothing. Regressions beside them (`found-*`) stay.
 """
 
+import gzip
 import json
 import lzma
+import random
 import struct
 import subprocess
 import sys
@@ -16,8 +18,9 @@ HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
 SEEDS = HERE / "seeds"
 UNIT = PROJECT / "tests/unit"
-sys.path[:0] = list(map(str, (PROJECT / "src", HERE, UNIT / "debloating", UNIT / "images")))
+sys.path[:0] = list(map(str, (PROJECT / "src", PROJECT / "benchmarks", HERE, UNIT / "debloating", UNIT / "images")))
 
+import zran  # noqa: E402
 from hand_made_root import elf  # noqa: E402
 from handmade_sif import LABELS, SIGNATURE, partition, sif  # noqa: E402
 from targets import configuration, documents, roots, traces  # noqa: E402
@@ -25,6 +28,7 @@ from targets import configuration, documents, roots, traces  # noqa: E402
 from trimtab.binaries.elf.reader import read_elf  # noqa: E402
 from trimtab.binaries.gpu.fatbin import find_gpu_code  # noqa: E402
 from trimtab.binaries.rewriting.spans import SpanReason  # noqa: E402
+from trimtab.cold_store.index import HEAD  # noqa: E402
 from trimtab.debloating.file_index.layout import EntryKind, IndexEntry  # noqa: E402
 from trimtab.debloating.file_index.writing import index_of  # noqa: E402
 
@@ -114,6 +118,7 @@ def main() -> None:
     document_seeds()
     record_seeds()
     index_seeds()
+    cold_index_seeds()
     save("sif", "signed", sif((LABELS, b"", b"{}"), partition(b"hsqs"), (SIGNATURE, b"", b"s")))
 
 
@@ -254,6 +259,23 @@ def index_seeds() -> None:
     save("file_index", "empty", b"\x00" + index_of([], 0, "/env", []))
     for name, right in (("strict", 0), ("made_right", 3)):
         save("file_index", name, bytes([right]) + index_of(entries, 1, "", ["tool", "lib"]))
+
+
+def cold_index_seeds() -> None:
+    """Layers of two members with blocks of all kinds, and one that is not compressed."""
+    text = random.Random(3).randbytes(3000) + b"pressed " * 600
+    members = gzip.compress(text, 9, mtime=0) + gzip.compress(text[::-1], 0, mtime=0)
+    both = text + text[::-1]
+    packed = zran.index_of(
+        [(members, both, 1500)], {(0, start, 900): both[start : start + 900]
+                                  for start in (0, 3100, len(text) - 100, 9000)}
+    )  # fmt: skip
+    plain = zran.index_of([(both, both, 0)], {(0, 10, 50): both[10:60]})
+    for name, index, blob in (("gzip", packed, members), ("none", plain, both)):
+        data = index.to_bytes()
+        table = gzip.decompress(data[HEAD.size : len(data) - len(index.windows)])
+        windows = len(index.windows).to_bytes(2, "little") + index.windows
+        save("cold_index", name, table + b"\n" + windows + blob)
 
 
 def root_seeds() -> None:

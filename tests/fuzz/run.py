@@ -30,13 +30,13 @@ HARNESS = [sys.executable, str(HERE / "harness.py")]
 # Shares of the time: what is larger, and what code of ours believes more, has more.
 SHARES = {
     "elf": 6, "fatbin": 3, "cubin": 2, "traced_records": 2, "documents": 3, "traces": 3,
-    "configuration": 3, "roots": 2, "file_index": 2, "sif": 1,
+    "configuration": 3, "roots": 2, "file_index": 2, "sif": 1, "cold_index": 2,
 }  # fmt: skip
 # Of the run that is the same every time: about what a minute and a half of two processors come to.
 INPUTS = {
     "elf": 14_000, "fatbin": 7_000, "cubin": 80_000, "traced_records": 45_000,
     "documents": 65_000, "traces": 14_000, "configuration": 200, "roots": 4_000,
-    "file_index": 1_000, "sif": 13_000,
+    "file_index": 1_000, "sif": 13_000, "cold_index": 20_000,
 }  # fmt: skip
 _AT_ONCE = 2
 # Of one process: libFuzzer's own memory grows with every input.

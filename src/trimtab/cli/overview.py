@@ -13,6 +13,7 @@ VERBS = {
     "check": "Report the size of slim environments; exit with code 3 if one is over budget.",
     "image": "Container images: make them slim, compare two, have several share a layer, or"
     " partition one.",
+    "cold-store": "The server on a node that brings what slim images miss from their registry.",
     "new": "Make a project of your own, which debloats COMMAND and reports on it, in FOLDER.",
     "run": "Run the experiment of this folder: the stages that are out of date.",
     "tune": "Search a program's best parameters: it is trained again and again, as trials.",

@@ -1,5 +1,6 @@
 """All verbs of `trimtab`, which the overview names without importing this module."""
 
+import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,7 @@ from rich.text import Text
 
 from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
+from trimtab.cli.cold_store import cold_store
 from trimtab.cli.doctor import doctor
 from trimtab.cli.image.command import image
 from trimtab.cli.options.debloat import DEBLOAT, Gpus, Runs, SettleOption
@@ -34,12 +36,14 @@ from trimtab.config.groups.debloat import Debloat, Fallback, Gpu, Mode
 from trimtab.debloating.verification.verify import NotJudgedError, VerificationError
 from trimtab.errors import UserError, escape_control_characters
 from trimtab.evaluation.outcome.read import outcome_in
+from trimtab.records.misses.cold_store_misses import write_record
 from trimtab.records.verdict import Verdict
 
 app = CommandGroup(order=VERBS, **GIVEN_ALWAYS)
 app.callback()(options_of_all)
 app.add_typer(queue_cli.schedule, name="schedule")
 app.add_typer(image, name="image")
+app.add_typer(cold_store, name="cold-store")
 app.command(
     common=("image", "python", "output", "compare", "ends_with", "drive", "ready", "address")
 )(new)
@@ -131,6 +135,22 @@ def learn(
         Path | None,
         typer.Option(help="A fallback's record, as fallback.jsonl; then nothing is run."),
     ] = None,
+    misses: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="What a node's `trimtab cold-store serve"
+            " --misses` wrote; give one for each node. Then nothing is run.",
+        ),
+    ] = None,
+    index: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST/PATH@DIGEST",
+            help="With --from: the cold index of the image, if nodes ran several images.",
+        ),
+    ] = None,
     forget: Annotated[
         bool,
         typer.Option(
@@ -140,13 +160,15 @@ def learn(
         ),
     ] = False,
 ) -> None:
-    """Keep what the slim environment misses: in runs of the program, or as --record tells.
+    """Keep what the slim environment misses: in runs of the program, or as --record or --from tell.
 
     --workspace is that of `trimtab debloat`, whose environment is made again with what was missed,
     or results/debloat/TARGET/HARDWARE of an experiment, which the workflow makes again.
     """
-    if forget and record:
-        raise UserError("--forget keeps nothing: expected it without --record")
+    if forget and (record or misses):
+        raise UserError("--forget keeps nothing: expected it without --record and --from")
+    if record and misses:
+        raise UserError("--record and --from: expected one of them")
     if forget:
         came_back = forget_in(folder)
         console.notes.print(f"{came_back}; they are removed again")
@@ -155,8 +177,15 @@ def learn(
         return
     say_what_came_back(folder)
     slim = SlimFolder(folder)
-    if record:
-        with console.step("making the environment again"):
+    if record or misses:
+        with (
+            console.step("making the environment again"),
+            tempfile.TemporaryDirectory(prefix="trimtab-") as place,
+        ):
+            if misses:
+                record = Path(place, "fallback.jsonl")
+                write_record(misses, index or (), record)
+            assert record is not None
             missed = slim.learn_from_record(record)
     else:
         with console.bars("running it in the slim environment") as progress:

@@ -62,8 +62,8 @@ class Credentials:
         except (OSError, ValueError) as error:
             raise CredentialsError(f"{file}: {error}; expected a config.json") from None
         try:
-            return cls(document)
-        except (TypeError, AttributeError, ValueError):
+            return cls({**document})
+        except (TypeError, AttributeError):
             raise CredentialsError(f'{file}: expected {{"auths": {{HOST: ...}}}}') from None
 
     def of(self, host: str) -> Credential | None:
@@ -77,7 +77,7 @@ class Credentials:
         by_host = {_host_of(name): each for name, each in self._auths.items()}
         for name in names:
             entry = self._auths.get(name) or by_host.get(_host_of(name))
-            if entry and (found := _of_entry(entry)):
+            if isinstance(entry, dict) and (found := _of_entry(entry)):
                 return found
         return None
 

@@ -9,17 +9,18 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import quote, urljoin
+from urllib.parse import quote
 
+from trimtab.cold_store.answers import Answer, RegistryError
 from trimtab.cold_store.credentials import Credentials
-from trimtab.cold_store.transport import Answer, RegistryError, Transport
+from trimtab.cold_store.transport import Transport, joined
 
 __all__ = ["Registry", "RegistryError"]
 
 _MOST_MANIFEST_BYTES = 4 << 20
 _MOST_BLOB_BYTES = 1 << 40
-_MOST_READ_ON_BYTES = 1 << 30  # of a blob whose registry ignores ranges
-_MOST_PAGES = 20
+_MOST_READ_ON_BYTES = 256 << 20  # of a blob whose registry ignores ranges
+_MOST_PAGES, _MOST_LINK_CHARACTERS = 20, 4096
 _MANIFESTS = ", ".join(
     (
         "application/vnd.oci.image.index.v1+json",
@@ -131,11 +132,11 @@ class Registry:
                 location = answer.headers.get("Location")
             if not location:
                 raise RegistryError(f"{self.host}: it began an upload without a Location")
-            joined = "&" if "?" in location else "?"
+            place = joined(start, location)
             kind = "application/octet-stream"
             with self._transport.exchange(
                 "PUT",
-                f"{urljoin(start, location)}{joined}digest={quote(digest)}",
+                f"{place}{'&' if '?' in place else '?'}digest={quote(digest)}",
                 scope,
                 {"Content-Type": kind, "Content-Length": str(size_bytes)},
                 opened,
@@ -168,7 +169,7 @@ class Registry:
     def blob_range(self, repository: str, digest: str, start: int, end: int) -> bytes:
         """Return the bytes from `start` up to `end` of a blob, unchecked.
 
-        If the registry ignores ranges, the blob is read on up to the place, at most 1 GiB.
+        If the registry ignores ranges, the blob is read on up to the place, at most 256 MiB.
         """
 
         def get() -> bytes:
@@ -201,8 +202,8 @@ class Registry:
             kind = answer.headers.get("Content-Type", "")
             if answer.status == 404 or "json" not in kind:
                 return None, None
-            after = _NEXT.search(answer.headers.get("Link", ""))
-            return answer.body(_MOST_MANIFEST_BYTES), after and urljoin(path, after[1])
+            after = _NEXT.search(answer.headers.get("Link", "")[:_MOST_LINK_CHARACTERS])
+            return answer.body(_MOST_MANIFEST_BYTES), after and joined(path, after[1])
 
     def _referrers_tag(self, repository: str, digest: str) -> bytes:
         try:
@@ -231,7 +232,9 @@ class Registry:
         elif end <= _MOST_READ_ON_BYTES:
             skipped = start
         else:
-            raise RegistryError(f"{said}: the registry ignores ranges, at more than 1 GiB")
+            raise RegistryError(
+                f"{said}: the registry ignores ranges, and 256 MiB are read at most"
+            )
         kept, place = [], 0
         for piece in answer.pieces(end - start + skipped):
             kept.append(piece[max(0, skipped - place) :])

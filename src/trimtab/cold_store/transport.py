@@ -1,6 +1,5 @@
 """Requests to one registry: its tokens, redirects, retries and limits."""
 
-import http.client
 import json
 import re
 import ssl
@@ -8,76 +7,53 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, TypeVar
 from urllib.parse import urlencode, urljoin, urlsplit
 
 import urllib3
 
+from trimtab.cold_store.answers import FAILURES, Answer, RegistryError
 from trimtab.cold_store.credentials import Credentials
 
 _LONGEST_PAUSE_S = 5.0
 _MOST_REDIRECTS = 5
 _REDIRECTS = {301, 302, 303, 307, 308}
-_PASSING = {408, 429, 500, 502, 503, 504}
 _PIECE_BYTES = 1 << 18
-_MOST_SAID_BYTES = 1 << 16
 _LITTLE_BYTES, _LITTLE_WAIT_S = 1 << 14, 1.0
 _MOST_TOKEN_BYTES = 1 << 20
-_SLOWEST_BYTES_PER_S = 1 << 19
+_MOST_CHALLENGE_CHARACTERS, _MOST_URL_CHARACTERS = 4096, 1 << 14
 _DOCKER_HUB = {"docker.io", "index.docker.io"}
 _LOCAL = re.compile(r"(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])(?::\d+)?")
 _OBJECT = re.compile(r"^(?:<.*?>|\w+\(.*?\)): ")  # urllib3 begins its errors with one
 _PARAMETER = re.compile(r'(\w+)="([^"]*)"')
-_FAILURES = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
 Result = TypeVar("Result")
 
 
-class RegistryError(Exception):
-    """A request that failed, in one plain line; `status` is that of the registry's answer, or 0.
+@cache
+def trusting(ca: Path | None) -> ssl.SSLContext:
+    """Return what trusts the system's certificate authorities and those in the file `ca`.
 
-    A `passing` failure may be over soon.
+    Raises RegistryError.
     """
-
-    def __init__(self, said: str, status: int = 0, passing: bool = False, pause_s: float = 0):
-        super().__init__(plain(said))
-        self.status, self.passing, self.pause_s = status, passing, pause_s
-
-
-def plain(text: str) -> str:
-    """Return a foreign text as one short line without control characters."""
-    return "".join(each if each.isprintable() else " " for each in text)[:500]
+    context = ssl.create_default_context()
+    try:
+        if ca is not None:
+            context.load_verify_locations(ca)
+    except OSError as error:
+        raise RegistryError(f"{ca}: {error.strerror}; expected certificates as PEM") from None
+    return context
 
 
-class Answer:
-    """An answer of a registry, whose body is read piece by piece before `deadline_s`."""
-
-    def __init__(self, raw: Any, said: str, wait_s: float):
-        self.status: int = raw.status
-        self.headers: Mapping[str, str] = raw.headers
-        self._raw, self._said, self._wait_s = raw, said, wait_s
-
-    def pieces(self, most_bytes: int) -> Iterator[bytes]:
-        """Yield the body, up to `most_bytes`. Raises RegistryError if it is cut off or slow."""
-        deadline = time.monotonic() + self._wait_s + most_bytes / _SLOWEST_BYTES_PER_S
-        while most_bytes > 0:
-            try:
-                data = self._raw.read1(min(most_bytes, _PIECE_BYTES), decode_content=False)
-            except _FAILURES as error:
-                raise RegistryError(f"{self._said}: cut off: {error}", passing=True) from None
-            if not data:
-                return
-            if time.monotonic() > deadline:
-                raise RegistryError(f"{self._said}: the registry sends too slowly", passing=True)
-            most_bytes -= len(data)
-            yield data
-
-    def body(self, most_bytes: int) -> bytes:
-        """Return the whole body. Raises RegistryError if it has more than `most_bytes`."""
-        data = b"".join(self.pieces(most_bytes + 1))
-        if len(data) > most_bytes:
-            raise RegistryError(f"{self._said}: more than {most_bytes} bytes; expected fewer")
-        return data
+def joined(base: str, url: str) -> str:
+    """Return a place that a registry names, from `base` on. Raises RegistryError for no place."""
+    try:
+        place = urljoin(base, url[:_MOST_URL_CHARACTERS])
+        urlsplit(place).port  # noqa: B018  raises for what is no number
+    except ValueError as error:
+        raise RegistryError(f"{base}: it leads to {url[:200]}: {error}") from None
+    return place
 
 
 class Transport:
@@ -100,15 +76,12 @@ class Transport:
         self.is_docker_hub = host in _DOCKER_HUB
         self._credentials, self._timeout_s = credentials, timeout_s
         self._tries, self._pause = tries, pause
-        context = ssl.create_default_context()
-        if ca is not None:
-            context.load_verify_locations(ca)
         scheme = "http" if plain_http or _LOCAL.fullmatch(host) else "https"
         self._base = f"{scheme}://{'registry-1.docker.io' if self.is_docker_hub else host}/"
         self._pool = urllib3.PoolManager(
             maxsize=16,
             retries=False,
-            ssl_context=context,
+            ssl_context=trusting(ca),
             timeout=urllib3.Timeout(connect=min(5, timeout_s), read=timeout_s),
             blocksize=_PIECE_BYTES,
         )
@@ -140,17 +113,17 @@ class Transport:
 
         `scope` is what a token has to allow. Raises RegistryError for statuses but the `accepted`.
         """
-        url = urljoin(self._base, url)
+        url = joined(self._base, url)
         said = f"{self.host}: {method} {urlsplit(url).path}"
         given = {"Accept-Encoding": "identity", **(headers or {})}
         try:
             raw = self._authorized(method, url, scope, given, body)
-        except _FAILURES as error:
+        except FAILURES as error:
             raise RegistryError(f"{said}: {_why(error)}", passing=True) from None
         try:
             answer = Answer(raw, said, self._timeout_s)
             if answer.status not in accepted:
-                raise self._refusal(answer, said)
+                raise answer.refusal(self.host)
             yield answer
         finally:
             _let_go(raw)
@@ -181,7 +154,7 @@ class Transport:
         """Return the value of the header that a registry asked for, and for how many seconds."""
         credential = self._credentials.of(self.host)
         kind, _, rest = challenge.partition(" ")
-        parameters = dict(_PARAMETER.findall(rest))
+        parameters = dict(_PARAMETER.findall(rest[:_MOST_CHALLENGE_CHARACTERS]))
         basic = credential.basic if credential else None
         if kind.lower() == "basic" and basic:
             return basic, 3600
@@ -207,7 +180,7 @@ class Transport:
         try:
             answer = Answer(raw, f"{self.host}: a token from {realm}", self._timeout_s)
             if answer.status != 200:
-                raise self._refusal(answer, f"{self.host}: a token from {realm}")
+                raise answer.refusal(self.host)
             return _token(answer.body(_MOST_TOKEN_BYTES), self.host)
         finally:
             _let_go(raw)
@@ -243,29 +216,10 @@ class Transport:
             if raw.status not in _REDIRECTS or not target:
                 return raw
             _let_go(raw)
-            before, url = url, urljoin(url, target)
-            allowed = {"https", urlsplit(before).scheme}
-            if urlsplit(url).scheme not in allowed or len(url) > 1 << 14:
+            before, url = url, joined(url, target)
+            if urlsplit(url).scheme not in {"https", urlsplit(before).scheme}:
                 raise RegistryError(f"{self.host}: it redirects to {url}, which is not allowed")
         raise RegistryError(f"{self.host}: more than {_MOST_REDIRECTS} redirects")
-
-    def _refusal(self, answer: Answer, said: str) -> RegistryError:
-        status = answer.status
-        try:
-            text = b"".join(answer.pieces(_MOST_SAID_BYTES)).decode(errors="replace")
-            errors = json.loads(text)["errors"]
-            why = ", ".join(str(each.get("message") or each.get("code")) for each in errors)
-        except (RegistryError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            why = ""
-        advice = f"; type `docker login {self.host}`, or give a file with its credentials"
-        words = http.client.responses.get(status, "an unknown status")
-        return RegistryError(
-            f"{said}: {status} {words}{': ' if why else ''}{why[:200]}"
-            f"{advice if status in (401, 403) else ''}",
-            status,
-            status in _PASSING,
-            _pause_s(answer.headers.get("Retry-After", "")),
-        )
 
 
 def _token(document: bytes, host: str) -> tuple[str, float]:
@@ -283,10 +237,6 @@ def _token(document: bytes, host: str) -> tuple[str, float]:
 def _place(url: str) -> tuple[str, str]:
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.rpartition("@")[2]
-
-
-def _pause_s(text: str) -> float:
-    return float(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
 
 
 def _why(error: BaseException) -> str:

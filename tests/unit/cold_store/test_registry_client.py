@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from fake_registry import FakeRegistry, Handler, digest_of
@@ -236,6 +237,35 @@ def test_lies_end_with_one_line(answer: Callable[[Handler], bool], said: str) ->
             list(client(host).blob_chunks("a", digest_of(DATA))) if answer is not endless else (
                 client(host).blob_range("a", digest_of(DATA), 1 << 31, (1 << 31) + 1)
             )
+
+
+@pytest.mark.parametrize("place", ["http://[", "http://127.0.0.1:x/", "//", "\x00"])
+def test_places_that_are_none(place: str) -> None:
+    def answer(handler: Handler) -> bool:
+        handler.send(202 if handler.command == "POST" else 307, Location=place)
+        return True
+
+    with FakeRegistry(answer=answer).serving() as host:
+        with pytest.raises(RegistryError):
+            client(host).put_blob("a", digest_of(DATA), len(DATA), lambda: io.BytesIO(DATA))
+        with pytest.raises(RegistryError):
+            client(host).blob("a", digest_of(DATA), len(DATA))
+
+
+@pytest.mark.parametrize("name", ["WWW_Authenticate", "Link"])
+@pytest.mark.parametrize("start", ["Bearer a", "<"])
+@pytest.mark.timeout(20)
+def test_long_headers_take_no_time(name: str, start: str) -> None:
+    """Each of these would take a regular expression minutes."""
+
+    def answer(handler: Handler) -> bool:
+        status = 401 if name == "WWW_Authenticate" else 200
+        value = start + 60_000 * start[-1]
+        handler.send(status, b'{"manifests": []}', Content_Type="json", **{name: value})
+        return True
+
+    with FakeRegistry(answer=answer).serving() as host, suppress(RegistryError):
+        client(host).referrers("a", digest_of(DATA), "x/y")
 
 
 @pytest.mark.parametrize("token", ["[]", '{"token": 5}', '{"token": "a\\nb"}', "[" * 5000, "{}"])

@@ -29,7 +29,7 @@ def inspect(
             found = inspected_in(registry, name)
     else:
         found = inspected(image_at(location).config.run().labels)
-    if not found.version:
+    if not found.made_by:
         raise UserError(f"{location}: no slim image: it has no label dev.trimtab.version")
     console.answer(_table(found))
     console.result(asdict(found))
@@ -37,7 +37,9 @@ def inspect(
 
 def _table(found: Inspected) -> Table:
     table = Table(show_header=False)
-    rows = [("made by trimtab", found.version), ("original", found.original or "unknown")]
+    table.add_column()
+    table.add_column(overflow="fold")  # digests are copied
+    rows = [("made by trimtab", found.made_by), ("original", found.original or "unknown")]
     rows.append(("cold index", found.index or "none: `trimtab image push` makes it"))
     if found.files:
         rows += [

@@ -64,7 +64,7 @@ def push(
         tempfile.TemporaryDirectory(prefix="trimtab-") as place,
         console.step("reading the original in the registry") as status,
     ):
-        found = _original(original, slim, target, registry, Path(place), store)
+        found = _original(original, slim, target, registry, Path(place))
         status.update("indexing and pushing")
         pushed = push_image(slim, target, registry, found, store, Path(place))
     console.answer(_table(pushed))
@@ -92,9 +92,8 @@ def _original(
     target: RegistryName,
     registry: Registry,
     place: Path,
-    store: Path | None,
 ) -> Original | None:
-    """Return the original in the registry; None where it is not, and a store has what it had."""
+    """Return the original in the registry; None if it is not there, and nobody named it."""
     label = label_of(slim, ORIGINAL)
     try:
         name = RegistryName.parse(asked or label)
@@ -110,13 +109,6 @@ def _original(
     if name is None or not is_there:
         if asked:
             raise UserError(f"{asked}: not in the registry {target.host}; push it there first")
-        if store is None:
-            raise UserError(
-                f"the registry {target.host} does not have the original"
-                f" ({label or 'the slim image does not say which'}): push it there and type"
-                " --original HOST/PATH:TAG, or name the folder `store` that is beside the slim"
-                " image with --store"
-            )
         return None
     platform = slim.config.platform()
     folder = place / "original"

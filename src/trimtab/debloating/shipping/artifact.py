@@ -18,6 +18,7 @@ from trimtab.images.writing.image import LAYER_TYPES
 
 ARTIFACT_TYPE = "application/vnd.trimtab.cold-index.v1"
 EMPTY = b"{}"
+_OWN_TAG = ".cold"
 _EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
 
 
@@ -33,7 +34,7 @@ def put_artifact(
 
     It names the index and its layers, so that the registry keeps them as long; one of them may be
     the cold blob. All of them, and EMPTY, are there. A registry without the referrers API gets the
-    tag that stands for it.
+    tag that stands for it, and one for the manifest itself.
     """
     layers = [
         {
@@ -57,6 +58,9 @@ def put_artifact(
     )
     digest = digest_of(manifest)
     if not registry.put_manifest(repository, digest, manifest, MANIFEST):
+        # Such registries also remove manifests that have no tag, where they are told to.
+        tag = f"{subject['digest'].replace(':', '-')}{_OWN_TAG}"
+        registry.put_manifest(repository, tag, manifest, MANIFEST)
         mine = {**described(MANIFEST, manifest), "artifactType": ARTIFACT_TYPE}
         _add_to_tag(registry, repository, subject["digest"], mine)
     return digest

@@ -19,12 +19,13 @@ _MOST_CONFIG_BYTES = 4 << 20
 class Inspected:
     """The labels of a slim image, and the facts of its cold index; "" and 0 where there is none.
 
+    `made_by` is the version of trimtab.
     `removed_bytes` are the bytes of the removed files; `missing_layers` are layers that the index
     leads to and the registry lacks. `referrers` are the digests of cold indexes found by the
     image's digest.
     """
 
-    version: str
+    made_by: str
     original: str
     index: str
     index_bytes: int = 0
@@ -57,7 +58,7 @@ def inspected_in(registry: Registry, name: RegistryName) -> Inspected:
     index = index_at(registry, told.index)
     found = registry.referrers(name.repository, digest, ARTIFACT_TYPE)
     return Inspected(
-        told.version,
+        told.made_by,
         told.original,
         told.index,
         len(index.to_bytes()),

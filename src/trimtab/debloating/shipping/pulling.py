@@ -24,8 +24,8 @@ def index_at(registry: Registry, line: str) -> ColdIndex:
 def fill_store(registry: Registry, repository: str, index: ColdIndex, store: Path) -> int:
     """Write all that `index` names into the folder `store`; return the bytes.
 
-    Each layer is read once, in order. Every object is checked before it is written. Raises UserError
-    for a damaged layer, and RegistryError if the registry fails.
+    Each layer is read once, in order. Every object is checked before it is written. Raises
+    UserError for a damaged layer, and RegistryError if the registry fails.
     """
     by_layer: dict[int, list[tuple[str, ColdFile]]] = {}
     for sha256, file in index.files.items():

@@ -129,18 +129,14 @@ def _index(
 
 
 def _not_found(left: RemovedPieces, original: Original | None, store: Path | None) -> UserError:
+    places = [f"the original in {original.repository}"] if original else []
+    places += [str(store)] if store else []
     example = next(iter(left.paths.values()))
-    where = " nor ".join(
-        [
-            *([f"the original in {original.repository}"] if original else []),
-            *([str(store)] if store else []),
-        ]
-    )
-    have = f"neither {where} has" if original and store else f"{where or 'no place'} has"
     return UserError(
-        f"{have} {len(left.size_bytes)} of the removed files, as {example}: name the image that it"
-        " was made of with --original, or the folder `store` that is beside the slim image with"
-        " --store"
+        f"{len(left.size_bytes)} of the removed files, as {example}, are neither in"
+        f" {' nor in '.join(places) or 'the registry'} nor elsewhere: push the image that it was"
+        " made of to the same registry and name it with --original HOST/PATH:TAG, or name the"
+        " folder `store` that is beside the slim image with --store"
     )
 
 

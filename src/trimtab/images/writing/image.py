@@ -28,7 +28,7 @@ LAYER_TYPES = {
     Compression.ZSTD: "application/vnd.oci.image.layer.v1.tar+zstd",
 }
 _NO_LONGER_TRUE = "org.opencontainers.image.base."  # names the image of its lowest layers
-_CREATED_BY = "trimtab image slim"
+_CREATED_BY = "trimtab"
 
 
 @dataclass(frozen=True)

@@ -172,9 +172,12 @@ def test_what_is_nowhere_is_said_before_anything_is_named(
     with registry.serving() as host:
         push = ("image", "push", str(alone), "--to", f"{host}/demo:slim")
         for words, said in (
-            ((), "push it there and type --original"),
+            ((), r"are neither in the registry nor elsewhere: push the image.*--original"),
             (("--original", f"{host}/demo:2"), "push it there first"),
-            (("--original", f"{host}/demo:1"), r"has 2 of the removed files, as srv/.*--store"),
+            (
+                ("--original", f"{host}/demo:1"),
+                r"^2 of the removed files, as srv/.*in the original in demo.*--store",
+            ),
         ):
             with pytest.raises(UserError, match=said):
                 trimtab(*push, *words)

@@ -1,0 +1,63 @@
+"""The indexes that containers name: checked by digest, and a few kept as they are read."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from trimtab.cold_store.index import MOST_INDEX_BYTES, ColdIndex
+from trimtab.cold_store.node.allowed import IndexName
+from trimtab.cold_store.node.cache import Cache
+from trimtab.cold_store.node.flights import Flights
+from trimtab.cold_store.node.registries import Registries
+
+_MOST_KEPT_BYTES = 128 << 20
+_WAIT_S = 50
+
+
+class Indexes:
+    """Indexes from memory, the cache or a registry, the recently used ones from memory."""
+
+    def __init__(self, registries: Registries, cache: Cache):
+        self._registries, self._cache = registries, cache
+        self._flights = Flights[IndexName, ColdIndex]()
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[IndexName, tuple[ColdIndex, int]] = OrderedDict()
+
+    def get(self, name: IndexName) -> ColdIndex:
+        """Return an index. Raises RegistryError, DamagedIndexError, or TimeoutError."""
+        with self._lock:
+            if name in self._kept:
+                self._kept.move_to_end(name)
+                return self._kept[name][0]
+
+        def planned(is_flying: Callable[[IndexName], bool]) -> Sequence[IndexName]:
+            return () if is_flying(name) or name in self._kept else (name,)
+
+        future, mine = self._flights.join(name, planned)
+        if mine:
+            self._read(name)
+        return future.result(_WAIT_S) if future else self.get(name)
+
+    def _read(self, name: IndexName) -> None:
+        try:
+            sha256 = name.digest.removeprefix("sha256:")
+            if kept := self._cache.opened(sha256):
+                with kept:
+                    data = kept.read()
+            else:
+                data = self._registries.ask(
+                    name.host,
+                    lambda registry: registry.blob(name.repository, name.digest, MOST_INDEX_BYTES),
+                )
+            index = ColdIndex.parse(data)
+            self._cache.put(sha256, data)
+        except Exception as error:
+            self._flights.fail(name, error)
+            return
+        with self._lock:
+            self._kept[name] = index, len(data)
+            while len(self._kept) > 1 and sum(size for _, size in self._kept.values()) > (
+                _MOST_KEPT_BYTES
+            ):
+                self._kept.popitem(last=False)
+        self._flights.land(name, index)
