@@ -26,7 +26,7 @@ extern char **environ;
 static enum { RESTORE, STRICT, REPORT } behaviour;
 enum { NAME_BYTES = 4096, READABLE_BYTES = 400 };
 
-static char record_path[PATH_MAX];
+static char record_path[PATH_MAX], line[3 * PATH_MAX];
 static int is_in_own_folder; /* the record, as the environment cannot be written */
 static unsigned long misses; /* of this process */
 
@@ -81,21 +81,26 @@ static int may_grow(int file, size_t bytes) {
          (limit.rlim_cur == RLIM_INFINITY || (size_t)status.st_size + bytes <= limit.rlim_cur);
 }
 
-/* One write per line, so that lines of several processes do not mix. */
-__attribute__((format(printf, 1, 2))) static void append_line(const char *format, ...) {
-  static char line[3 * PATH_MAX];
+/* Write a line of the record; "" if it does not fit. */
+__attribute__((format(printf, 3, 4))) static void write_line(char *to, size_t bytes, const char *format, ...) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  int length = snprintf(line, sizeof line, "{\"pid\": %d, \"time_s\": %lld.%03ld, ", (int)getpid(),
-                        (long long)now.tv_sec, now.tv_nsec / 1000000);
+  int length = snprintf(to, bytes, "{\"pid\": %d, \"time_s\": %lld.%03ld, ", (int)getpid(), (long long)now.tv_sec,
+                        now.tv_nsec / 1000000);
   va_list arguments;
   va_start(arguments, format);
-  length += vsnprintf(line + length, sizeof line - (size_t)length, format, arguments);
+  length += vsnprintf(to + length, bytes - (size_t)length, format, arguments);
   va_end(arguments);
-  if ((size_t)length >= sizeof line) return;
+  if ((size_t)length >= bytes) *to = 0;
+}
+
+/* One write per line, so that lines of several processes do not mix. */
+static void append(void) {
+  size_t length = strlen(line);
+  if (!length) return;
   int file = *record_path ? open_record() : -1;
   if (file < 0) return;
-  ssize_t written = may_grow(file, (size_t)length) ? write(file, line, (size_t)length) : 0;
+  ssize_t written = may_grow(file, length) ? write(file, line, length) : 0;
   (void)written;
   close(file);
 }
@@ -162,14 +167,20 @@ void refuse(void) {
           refused.library, refused.address);
 }
 
-int note_miss(const struct miss *miss) {
+void line_of_miss(char *to, size_t to_bytes, const struct miss *miss) {
   static char function[NAME_BYTES], library[2 * PATH_MAX];
-  misses++;
   json_text(function, sizeof function, miss->name, "\\\\");
   json_text(library, sizeof library, miss->library, "\\\\\\\\");
-  if (behaviour != REPORT)
-    append_line("\"library\": \"%s\", \"address\": %u, \"function\": \"%s\"}\n", library,
-                miss->address, function);
+  write_line(to, to_bytes, "\"library\": \"%s\", \"address\": %u, \"function\": \"%s\"}\n", library, miss->address,
+             function);
+}
+
+int note_miss(const struct miss *miss) {
+  misses++;
+  if (behaviour != REPORT) {
+    line_of_miss(line, sizeof line, miss);
+    append();
+  }
   return is_refused(miss);
 }
 
@@ -188,6 +199,7 @@ static void run_hook(void) {
 
 __attribute__((destructor)) static void finish(void) {
   if (!misses) return;
-  append_line("\"functions\": %lu}\n", misses);
+  write_line(line, sizeof line, "\"functions\": %lu}\n", misses);
+  append();
   run_hook();
 }

@@ -2,9 +2,14 @@
 #ifndef TRIMTAB_EVENTS_H
 #define TRIMTAB_EVENTS_H
 
+#include <stddef.h>
+
 #include "put_back.h"
 
 void start_events(void);
+
+/* Write the line of a miss, as the record has it; "" if it does not fit. */
+void line_of_miss(char *to, size_t to_bytes, const struct miss *miss);
 
 /* Record a miss, and return whether it ends the process. The lock is held. */
 int note_miss(const struct miss *miss);

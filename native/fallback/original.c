@@ -11,6 +11,8 @@
 
 #include "../digest/sha256.h"
 #include "../original_identity/original_identity.h"
+#include "../store/which.h"
+#include "events.h"
 #include "give_up.h"
 #include "lz4.h"
 #include "open_file.h"
@@ -24,7 +26,11 @@ static struct {
   uint8_t bytes[CHUNK_BYTES];
 } chunk;
 
+enum { LONGEST_TOLD = 256 }; /* a server takes 1,000 bytes of an encoded line */
+
 static char chosen_store[PATH_MAX];
+static char piece[3 * PATH_MAX]; /* what a server is told */
+static int fetched;               /* how the last fetch ended */
 
 void choose_store(void) {
   const char *store = getenv("TRIMTAB_STORE");
@@ -33,15 +39,15 @@ void choose_store(void) {
 
 static enum location_kind location_of(const struct sidecar_header *header, const char **location) {
   static char beside[PATH_MAX + 16];
+  enum location_kind kind = *chosen_store ? STORE_FOLDER : header->kind;
   *location = *chosen_store ? chosen_store : header->location;
-  if (!strncmp(*location, "http://", 7)) return STORE_HTTP;
-  if (*chosen_store) return STORE_FOLDER;
   if (!**location) {
     snprintf(beside, sizeof beside, "%s/trimtab/store", environment_root);
     *location = beside;
-    return STORE_FOLDER;
+    kind = STORE_FOLDER;
   }
-  return header->kind;
+  if (kind == STORE_FOLDER && !*chosen_store) *location = store_in_use(environment_root, *location);
+  return is_server(*location) ? STORE_HTTP : kind;
 }
 
 static int read_file_chunk(const char *path, uint64_t number, size_t size) {
@@ -56,6 +62,14 @@ static int has_digest(const struct sidecar *sidecar, uint64_t number, size_t siz
   uint8_t digest[SHA256_BYTES];
   sha256(chunk.bytes, size, digest);
   return !memcmp(digest, sidecar->digests + number * DIGEST_BYTES, DIGEST_BYTES);
+}
+
+void tell_of(const struct sidecar *sidecar, const struct miss *miss) {
+  const char *location;
+  struct miss told = *miss;
+  if (location_of(sidecar->header, &location) != STORE_HTTP) return;
+  if (strlen(told.name) > LONGEST_TOLD) told.name = "";
+  line_of_miss(piece, sizeof piece, &told);
 }
 
 static int read_chunk(const struct sidecar *sidecar, uint64_t number, size_t size) {
@@ -75,7 +89,8 @@ static int read_chunk(const struct sidecar *sidecar, uint64_t number, size_t siz
     if (read_stored_chunk(cache, header->library_sha256, number, chunk.bytes, size) &&
         has_digest(sidecar, number, size))
       return 1;
-    if (!fetch_object(location, cache, header->library_sha256, number)) return 0;
+    fetched = fetch_object(location, cache, header->library_sha256, number, piece);
+    if (fetched != FETCHED) return 0;
   }
   return read_stored_chunk(cache, header->library_sha256, number, chunk.bytes, size) &&
          has_digest(sidecar, number, size);
@@ -104,11 +119,6 @@ static size_t copy_part(const struct sidecar *sidecar, uint64_t offset, uint8_t 
   return part;
 }
 
-/* Whether the image's store is not mounted in this container of it. */
-static int is_unmounted(enum location_kind kind, const char *location) {
-  return kind == STORE_FOLDER && !*chosen_store && !*environment_root && access(location, F_OK);
-}
-
 void read_original(const struct sidecar *sidecar, const char *library, uint64_t offset, uint8_t *to,
                    size_t bytes) {
   while (bytes) {
@@ -120,14 +130,8 @@ void read_original(const struct sidecar *sidecar, const char *library, uint64_t 
       if (problem)
         give_up("%s needs code that was removed, as no profiled run used it, and which cannot come back: %s",
                 library, problem);
-      if (is_unmounted(kind, location))
-        give_up("%s needs code that was removed, as no profiled run used it; to bring it back, mount the "
-                "folder `store` that is beside the slim image: docker run --volume STORE:%s:ro", library,
-                location);
-      give_up("%s needs code that was removed, as no profiled run used it, and %s, which should "
-              "still have it, was changed, is gone or cannot be reached; put it back, name another "
-              "store with TRIMTAB_STORE, or profile the workload with what it does now and debloat "
-              "again", library, location);
+      give_up("%s needs code that was removed, as no profiled run used it%s", library,
+              no_piece(environment_root, location, kind != ORIGINAL_FILE && !*chosen_store, fetched));
     }
     offset += part;
     to += part;

@@ -5,10 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "put_back.h"
 #include "sidecar.h"
 
 /* TRIMTAB_STORE, a folder or an address, overrides the sidecars' store. */
 void choose_store(void);
+
+/* The miss for which the original is read next: a server is told. */
+void tell_of(const struct sidecar *sidecar, const struct miss *miss);
 
 /* Copy `bytes` at `offset` of the original to `to`. They are accepted if their chunk has the
  * sidecar's digest; otherwise the program ends with a message about `library`. */

@@ -132,6 +132,9 @@ static int put_back_in(const struct sidecar *sidecar, const struct place *place,
   uint8_t *place_of_page = place->base + (at & ~(uint64_t)(PAGE_BYTES - 1));
   size_t bytes = (size_t)(high - low), page = (size_t)(at - low) & ~(size_t)(PAGE_BYTES - 1);
   uint8_t *pages = new_pages(bytes);
+  struct miss this;
+  name_miss(sidecar, place, hole, at, &this);
+  tell_of(sidecar, &this);
   fill(pages, bytes, low, sidecar, place);
   if (is_readable(place_of_page) && !memcmp(place_of_page, pages + page, PAGE_BYTES)) {
     /* Another thread was faster; or it is a trap of the program. */
@@ -140,7 +143,7 @@ static int put_back_in(const struct sidecar *sidecar, const struct place *place,
     return !trap;
   }
   move_pages(place->base + low, pages, bytes, hole->size & HOLDS_CODE);
-  name_miss(sidecar, place, hole, at, miss);
+  *miss = this;
   return 1;
 }
 

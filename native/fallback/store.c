@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../store/which.h"
 #include "lz4.h"
 #include "open_file.h"
 #include "place.h"
@@ -80,7 +81,7 @@ int is_own_cache(const char *cache) {
          (status.st_uid == geteuid() || (named && status.st_uid == 0));
 }
 
-/* Run a program and return whether it ended well. It is a grandchild, and the child has no signal
+/* Run a program and return its status, -1 if it ended in another way. It is a grandchild, and the child has no signal
  * at its end: the program's own waits see neither. */
 static int run(char *const arguments[]) {
   char *variables[] = {NULL};
@@ -92,14 +93,16 @@ static int run(char *const arguments[]) {
       execve(arguments[0], arguments, variables);
       _exit(127);
     }
-    _exit(grandchild > 0 && waitpid((pid_t)grandchild, &status, 0) == grandchild ? status != 0 : 1);
+    int ended = grandchild > 0 && waitpid((pid_t)grandchild, &status, 0) == grandchild && WIFEXITED(status);
+    _exit(ended ? WEXITSTATUS(status) : 127);
   }
-  return child > 0 && waitpid((pid_t)child, &status, __WCLONE) == child && status == 0;
+  int ended = child > 0 && waitpid((pid_t)child, &status, __WCLONE) == child && WIFEXITED(status);
+  return ended ? WEXITSTATUS(status) : -1;
 }
 
-/* The fetcher is a separate program: it looks up a name and allocates memory. */
-int fetch_object(const char *store, const char *cache, const uint8_t library_sha256[32],
-                 uint64_t number) {
+/* The fetcher is a separate program: what the kernel may refuse to this one, it has. */
+int fetch_object(const char *store, const char *cache, const uint8_t library_sha256[32], uint64_t number,
+                 const char *piece) {
   static char fetcher[PATH_MAX + 32], address[PATH_MAX], path[PATH_MAX];
   size_t length = strlen(store);
   while (length && store[length - 1] == '/') length--;
@@ -108,7 +111,7 @@ int fetch_object(const char *store, const char *cache, const uint8_t library_sha
   snprintf(fetcher, sizeof fetcher, "%s/trimtab/trimtab-fetch", environment_root);
   if (!object_path(address, sizeof address, root, library_sha256, number) ||
       !object_path(path, sizeof path, cache, library_sha256, number))
-    return 0;
-  char *arguments[] = {fetcher, address, path, NULL};
+    return USAGE;
+  char *arguments[] = {fetcher, address, path, (char *)piece, NULL};
   return run(arguments);
 }

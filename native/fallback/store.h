@@ -23,8 +23,9 @@ const char *cache_folder(void);
  * can run any code anyway, and its folder is accepted. */
 int is_own_cache(const char *cache);
 
-/* Fetch the object with chunk `number` from the address `store`; returns 0 if that fails. */
-int fetch_object(const char *store, const char *cache, const uint8_t library_sha256[32],
-                 uint64_t number);
+/* Fetch the object with chunk `number` from the server `store`, which is told the `piece` missed.
+ * Returns one of `enum fetched` (../store/which.h), or another status if the fetcher did not run. */
+int fetch_object(const char *store, const char *cache, const uint8_t library_sha256[32], uint64_t number,
+                 const char *piece);
 
 #endif

@@ -7,13 +7,15 @@
 #include "../digest/sha256.h"
 #include "../fallback/lz4.h"
 #include "../original_identity/original_identity.h"
+#include "../store/which.h"
 #include "bring_back.h"
 #include "byte_code.h"
 #include "fetch.h"
 #include "place.h"
+#include "record.h"
 
 #define OBJECT_MAGIC "TRIMTABO" /* ../fallback/store.h */
-enum { CHUNK_BYTES = 16384, OBJECT_CHUNKS = 64, PART_BYTES = 1 << 18, MISSING = GONE };
+enum { CHUNK_BYTES = 16384, OBJECT_CHUNKS = 64, PART_BYTES = 1 << 18, MISSING = GONE, PIECE_BYTES = 5 * PATH_BYTES };
 enum { OBJECT_BYTES = CHUNK_BYTES * OBJECT_CHUNKS };
 
 struct object {
@@ -28,7 +30,8 @@ struct copy {
   struct sha256 sum;
   uint8_t part[PART_BYTES];
   struct object object;
-  char path[PATH_BYTES], address[PATH_BYTES];
+  char path[PATH_BYTES], address[PATH_BYTES], piece[PIECE_BYTES];
+  int fetched; /* how the last fetch ended */
 };
 
 /* Digest written bytes while they are in the processor's cache. */
@@ -43,10 +46,21 @@ static long write_all(struct copy *copy, const uint8_t *bytes, size_t count) {
   return 0;
 }
 
+/* The stand-in may have grown meanwhile: check that the file is no longer than written. */
+static int has_digest(const struct entry *entry, struct copy *copy) {
+  uint8_t digest[SHA256_BYTES];
+  struct status status;
+  if (KERNEL(__NR_fstat, copy->file, &status, 0, 0) || (uint64_t)status.bytes != entry->bytes) return 0;
+  sha256_end(&copy->sum, digest);
+  return !memcmp(digest, entry->digest, DIGEST_BYTES);
+}
+
 static int object_path(char to[PATH_BYTES], const char *root, const struct entry *entry,
                        uint64_t number) {
   struct text text = text_in(to, PATH_BYTES);
-  put(&text, root);
+  size_t length = strlen(root);
+  while (length && root[length - 1] == '/') length--;
+  put_part(&text, root, length);
   put(&text, "/");
   put_hexadecimal(&text, entry->digest, 1);
   put(&text, "/");
@@ -97,22 +111,45 @@ static long write_object(struct copy *copy, const struct entry *entry, uint64_t 
   return 0;
 }
 
-static long write_from_store(struct copy *copy, const struct entry *entry, const char *store) {
-  int by_address = begins_with(store, "http://");
-  const char *root = by_address ? cache_folder() : store;
-  if (by_address && !is_own_cache(root))
-    give_up(root, ", where removed files are kept that were fetched, is no folder of this user's own in "
-            "which nobody else may write; remove it, or name another with TRIMTAB_STORE_CACHE", "", "", "");
-  uint64_t objects = (entry->bytes + OBJECT_BYTES - 1) / OBJECT_BYTES;
-  for (uint64_t number = 0; number < objects; number++) {
-    if (!object_path(copy->path, root, entry, number) ||
-        (by_address && (!object_path(copy->address, store, entry, number) ||
-                        !fetch(copy->address, copy->path))))
+static uint64_t objects_of(const struct entry *entry) { return (entry->bytes + OBJECT_BYTES - 1) / OBJECT_BYTES; }
+
+static int fetch_object(struct copy *copy, const struct entry *entry, const char *server, uint64_t number) {
+  if (!object_path(copy->address, server, entry, number)) return 0;
+  copy->fetched = fetch(copy->address, copy->path, copy->piece);
+  return copy->fetched == FETCHED;
+}
+
+/* Write the whole file from a folder of objects. With a `server`, those that are missing there are
+ * fetched. */
+static long write_objects(struct copy *copy, const struct entry *entry, const char *folder, const char *server) {
+  sha256_begin(&copy->sum);
+  KERNEL(__NR_lseek, copy->file, 0, SEEK_SET, 0);
+  for (uint64_t number = 0; number < objects_of(entry); number++) {
+    if (!object_path(copy->path, folder, entry, number) ||
+        (server && !fetch_object(copy, entry, server, number)))
       return MISSING;
     long error = write_object(copy, entry, number);
     if (error) return error;
   }
-  return 0;
+  return has_digest(entry, copy) ? 0 : MISSING;
+}
+
+/* What is wrong is dropped from the cache, and fetched once more: the server may be right now. */
+static long write_from_server(struct copy *copy, const struct entry *entry, const char *server) {
+  const char *cache = cache_folder();
+  if (!is_own_cache(cache))
+    give_up(cache, ", where removed files are kept that were fetched, is no folder of this user's own in "
+            "which nobody else may write; remove it, or name another with TRIMTAB_STORE_CACHE", "", "", "");
+  struct text piece = text_in(copy->piece, sizeof copy->piece);
+  put_miss(&piece, entry->path, entry->kind);
+  long error = MISSING;
+  for (int attempt = 0; attempt < 2 && error == MISSING && copy->fetched == FETCHED; attempt++) {
+    error = write_objects(copy, entry, cache, server);
+    if (error != MISSING || copy->fetched != FETCHED) continue;
+    for (uint64_t number = 0; number < objects_of(entry); number++)
+      if (object_path(copy->path, cache, entry, number)) KERNEL(__NR_unlink, copy->path, 0, 0, 0);
+  }
+  return error;
 }
 
 static long write_from_original(struct copy *copy, const struct entry *entry, const char *folder) {
@@ -122,22 +159,14 @@ static long write_from_original(struct copy *copy, const struct entry *entry, co
   put(&text, entry->path);
   long original = text.whole ? open_path(AT_FDCWD, copy->path, O_RDONLY | O_NONBLOCK, 0) : -1;
   long error = original < 0 ? MISSING : 0;
+  sha256_begin(&copy->sum);
   for (uint64_t left = entry->bytes; !error && left;) {
     long got = KERNEL(__NR_read, original, copy->part, left < PART_BYTES ? left : PART_BYTES, 0);
     error = got > 0 ? write_all(copy, copy->part, (size_t)got) : MISSING;
     left -= got > 0 ? (uint64_t)got : 0;
   }
   if (original >= 0) close_file(original);
-  return error;
-}
-
-/* The stand-in may have grown meanwhile: check that the file is no longer than written. */
-static int has_digest(const struct entry *entry, struct copy *copy) {
-  uint8_t digest[SHA256_BYTES];
-  struct status status;
-  if (KERNEL(__NR_fstat, copy->file, &status, 0, 0) || (uint64_t)status.bytes != entry->bytes) return 0;
-  sha256_end(&copy->sum, digest);
-  return !memcmp(digest, entry->digest, DIGEST_BYTES);
+  return error || has_digest(entry, copy) ? error : MISSING;
 }
 
 void look_at_original(char **variables) {
@@ -145,23 +174,13 @@ void look_at_original(char **variables) {
     check_original(environment_root);
 }
 
-/* Whether the image's store is not mounted in this container of it. */
-static int is_unmounted(const char *location) {
-  return !*chosen_store && !*environment_root && *location == '/' && !is_there(location);
-}
-
 __attribute__((noreturn)) static void cannot_come_back(const struct entry *entry, const char *location,
-                                                       int of_original) {
+                                                       int of_original, int fetched) {
   const char *problem = of_original ? original_problem(environment_root) : NULL;
   if (problem)
     give_up(entry->path, ": was removed, as no profiled run used it, and cannot come back: ", problem, "", "");
-  if (!of_original && is_unmounted(location))
-    give_up(entry->path, ": was removed, as no profiled run used it; to bring it back, mount the folder `store` "
-            "that is beside the slim image: docker run --volume STORE:", location, ":ro", "");
-  give_up(entry->path, ": was removed, as no profiled run used it, and ", location,
-          ", which should still have it, was changed, is gone or cannot be reached; put it back, name "
-          "another store with TRIMTAB_STORE, or profile the workload with what it does now and "
-          "debloat again", "");
+  give_up(entry->path, ": was removed, as no profiled run used it",
+          no_piece(environment_root, location, !of_original && !*chosen_store, fetched), "", "");
 }
 
 long write_contents(const struct entry *entry, long file, const char *partial) {
@@ -171,18 +190,19 @@ long write_contents(const struct entry *entry, long file, const char *partial) {
   struct copy *copy = new_memory(sizeof *copy);
   if (!copy) return -ENOMEM;
   copy->file = file;
-  sha256_begin(&copy->sum);
   if (!*location) {
     path_of(beside, 0, "trimtab/store");
     location = beside;
   }
-  long error = of_original ? write_from_original(copy, entry, location)
-                           : write_from_store(copy, entry, location);
-  if (!error && !has_digest(entry, copy)) error = MISSING;
+  if (!of_original && !*chosen_store) location = store_in_use(environment_root, location);
+  long error = of_original           ? write_from_original(copy, entry, location)
+               : is_server(location) ? write_from_server(copy, entry, location)
+                                     : write_objects(copy, entry, location, NULL);
+  int fetched = copy->fetched;
   drop_memory(copy, sizeof *copy);
   if (error) KERNEL(__NR_unlink, partial, 0, 0, 0);
   if (error != MISSING) return error;
   if (of_original && is_byte_code(entry)) return GONE;
   if (!of_original && has_byte_code(entry)) return UNREADABLE;
-  cannot_come_back(entry, location, of_original);
+  cannot_come_back(entry, location, of_original, fetched);
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "../store/which.h"
 #include "place.h"
 
 /* It is a grandchild, and the child has no signal at its end: the program's own waits see
@@ -20,16 +21,17 @@ int run(char *const arguments[], char *const variables[]) {
       KERNEL(__NR_execve, arguments[0], arguments, variables, 0);
       for (;;) KERNEL(__NR_exit_group, 127, 0, 0, 0);
     }
-    int ended = grandchild > 0 && KERNEL(__NR_wait4, grandchild, &status, 0, NULL) == grandchild;
-    for (;;) KERNEL(__NR_exit_group, ended ? status != 0 : 1, 0, 0, 0);
+    int ended = grandchild > 0 && KERNEL(__NR_wait4, grandchild, &status, 0, NULL) == grandchild && WIFEXITED(status);
+    for (;;) KERNEL(__NR_exit_group, ended ? WEXITSTATUS(status) : 127, 0, 0, 0);
   }
-  return child > 0 && KERNEL(__NR_wait4, child, &status, __WCLONE, NULL) == child && status == 0;
+  int ended = child > 0 && KERNEL(__NR_wait4, child, &status, __WCLONE, NULL) == child && WIFEXITED(status);
+  return ended ? WEXITSTATUS(status) : -1;
 }
 
-int fetch(const char *address, const char *path) {
+int fetch(const char *address, const char *path, const char *piece) {
   char fetcher[PATH_BYTES];
-  char *variables[] = {NULL}, *arguments[] = {fetcher, (char *)address, (char *)path, NULL};
+  char *variables[] = {NULL}, *arguments[] = {fetcher, (char *)address, (char *)path, (char *)piece, NULL};
   struct status status;
-  if (!status_of(AT_FDCWD, path, 0, &status)) return 1;
-  return path_of(fetcher, 0, "trimtab/trimtab-fetch") && run(arguments, variables);
+  if (!status_of(AT_FDCWD, path, 0, &status)) return FETCHED;
+  return path_of(fetcher, 0, "trimtab/trimtab-fetch") ? run(arguments, variables) : USAGE;
 }

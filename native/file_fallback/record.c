@@ -72,8 +72,17 @@ static void append(const struct text *line) {
   close_file(file);
 }
 
-int note_miss(const char *path, uint32_t kind) {
+void put_miss(struct text *line, const char *path, uint32_t kind) {
   static const char *const kinds[] = {"file", "link", "folder"};
+  begin_line(line);
+  put(line, ", \"file\": \"");
+  put_json(line, path);
+  put(line, "\", \"kind\": \"");
+  put(line, kinds[kind]);
+  put(line, "\"}\n");
+}
+
+int note_miss(const char *path, uint32_t kind) {
   char *buffer = new_memory(LINE_BYTES);
   long process = KERNEL(__NR_getpid, 0, 0, 0, 0);
   if (process != counting) misses = 0; /* a forked child starts at 0 */
@@ -81,12 +90,7 @@ int note_miss(const char *path, uint32_t kind) {
   misses++;
   if (buffer && behaviour != REPORT) {
     struct text line = text_in(buffer, LINE_BYTES);
-    begin_line(&line);
-    put(&line, ", \"file\": \"");
-    put_json(&line, path);
-    put(&line, "\", \"kind\": \"");
-    put(&line, kinds[kind]);
-    put(&line, "\"}\n");
+    put_miss(&line, path, kind);
     append(&line);
   }
   if (buffer) drop_memory(buffer, LINE_BYTES);

@@ -9,6 +9,9 @@
 /* Read the settings for misses; returns whether they end the process (`strict`). */
 int start_record(char **variables);
 
+/* Write the line of an entry that was missed, as the record has it. */
+void put_miss(struct text *line, const char *path, uint32_t kind);
+
 /* Record that an entry was missed, and return 1; under `strict` it ends the process. */
 int note_miss(const char *path, uint32_t kind);
 

@@ -1,5 +1,6 @@
 """How environments are debloated, their shared libraries and files: one YAML in `conf/debloat/`."""
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Self
@@ -27,6 +28,8 @@ Group = StrEnum(
     "OPTIONS LOCALES TIME_ZONES TERMINALS CERTIFICATES USERS SHELL PACKAGE_MANAGERS DOCUMENTATION"
     " LICENCES",
 )
+
+_ADDRESS = re.compile(r"/|unix:/.|http://[^/:]+(:\d+)?(/|$)")
 
 
 @dataclass(config=CHECKED)
@@ -130,8 +133,8 @@ class Debloat:
         default=None,
     )
     store_address: Text | None = about(
-        "How programs reach the store: another path, or the http:// address of a file server. By "
-        "default the folder's path.",
+        "How programs reach the store: another path, the http:// address of a file server, or "
+        "unix: and the path of a server's socket. By default the folder's path.",
         default=None,
     )
 
@@ -160,6 +163,9 @@ class Debloat:
         if (self.fallback == Fallback.STORE) != (self.store is not None):
             expected = "a folder with fallback: store, and none with another"
             raise InvalidValueError("store", self.store, expected)
+        if self.store_address and not _ADDRESS.match(self.store_address):
+            expected = "an absolute path, http://HOST[:PORT][/PATH], or unix:/PATH of a socket"
+            raise InvalidValueError("store_address", self.store_address, expected)
         if self.kernels == Kernels.PRUNE and self.fallback != Fallback.NONE:
             expected = "keep, or fallback: none, as a kernel that is pruned cannot come back"
             raise InvalidValueError("kernels", self.kernels.value, expected)
