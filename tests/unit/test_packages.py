@@ -23,6 +23,7 @@ MOST_CHARACTERS = 80  # of a text that may be an annotation
 KNOWS_NOTHING_BUT = {
     "evaluation": {"config", "records", "files", "plugins", "errors"},
     "binaries": {"files", "zstd", "errors"},
+    "cold_store": set(),
     "images": {"files", "zstd", "errors"},
     "queueing": {"errors"},
     "traces": {"records", "files", "plugins", "errors"},
@@ -33,7 +34,7 @@ STARTS_A_PROCESS = re.compile(r"\bos\.(system|popen|fork|exec|spawn|posix_spawn)
 RELATIVE = re.compile(r"^ *from \.", re.MULTILINE)
 IMPORTED = re.compile(r"^ *(?:from|import) (\w+)", re.MULTILINE)
 QUOTED = re.compile(r"[\"'](trimtab(?:\.\w+)+)\.?[\"'{]")
-READS_COMMAND_LINES = {"cli", "workloads"}
+READS_COMMAND_LINES = {"cli", "cold_store", "workloads"}
 LIBRARY = "docs/reference/library.md"  # entries of which nothing else may make use
 
 Graph = dict[str, set[str]]
