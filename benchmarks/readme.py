@@ -13,6 +13,7 @@ import gpu_table
 import image_table
 import schedule_table
 import secure_table
+import shipping_table
 import thesis_image_table
 import trust_table
 import tuning_table
@@ -29,6 +30,7 @@ TUNING = ("<!-- tuning: made by readme.py -->", "<!-- end of tuning -->")
 SECURE = ("<!-- secure tasks: made by readme.py -->", "<!-- end of secure tasks -->")
 SPARK = ("<!-- learning on Spark: made by readme.py -->", "<!-- end of learning on Spark -->")
 STARTS = ("<!-- cold starts: made by readme.py -->", "<!-- end of cold starts -->")
+SHIPPED = ("<!-- shipped images: made by readme.py -->", "<!-- end of shipped images -->")
 IMAGES = ("<!-- images: made by readme.py -->", "<!-- end of images -->")
 SLIM_IMAGES = ("<!-- slim images: made by readme.py -->", "<!-- end of slim images -->")
 METHODS = ("<!-- methods: made by readme.py -->", "<!-- end of methods -->")
@@ -272,6 +274,8 @@ def main() -> None:
     text = _replaced(text, *IMAGES, machines, images)
     starts = _machines(cold_start_table.RESULTS)
     text = _replaced(text, *STARTS, starts, cold_start_table.rows())
+    shipped = ["", f"Measured on {'; '.join(shipping_table.machines())}.", ""]
+    text = _between(text, *SHIPPED, [*shipped, *shipping_table.lines(), ""])
     text = _between(text, *METHODS, ["", *image_table.side_by_side(), ""])
     tuning = _machines([f"tuning_{name}" for name in tuning_table.RESULTS])
     text = _replaced(text, *TUNING, tuning, tuning_table.rows())

@@ -171,3 +171,55 @@ SMALLEST = {
     ),
 }  # fmt: skip
 SMALLEST["torch_with_byte_code"] = replace(SMALLEST["torch"], byte_code=True)
+_FLASK = """
+import flask
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+
+app = flask.Flask(__name__)
+features, kinds = load_iris(return_X_y=True)
+model = LogisticRegression(max_iter=500).fit(features, kinds)
+
+@app.route("/")
+def predicted():
+    return flask.jsonify(kinds=model.predict(features[::10]).tolist())
+
+@app.route("/fails")
+def fails():
+    return str(1 // len(flask.request.args))
+
+app.run(port=8415)
+"""
+_PHP = """<?php
+if (isset($_GET['more'])) echo md5(serialize(new DateTime('2026-01-02'))), intdiv(1, 0);
+else echo json_encode(array_map('strrev', ['one', 'two']));
+"""
+_GIT = (
+    "set -e; cd $(mktemp -d); git init -q .; echo a > f; git add f;"
+    " git -c user.name=a -c user.email=a@b commit -qm first; {}"
+)
+# Of software that no other table has: what is pushed and comes back from a registry.
+NEW = {
+    "flask": Case(
+        "flask", ("python3-flask", "python3-sklearn"), ("python3", "/srv/app.py"), port=8415,
+        files={"srv/app.py": _FLASK},
+    ),
+    "php": Case(
+        "php", ("apache2", "libapache2-mod-php"), ("apache2ctl", "-D", "FOREGROUND"), port=8416,
+        files={"etc/apache2/ports.conf": "Listen 8416\n", "var/www/html/page.php": _PHP},
+        set_up="sed -i 's/:80>/:8416>/' /etc/apache2/sites-available/000-default.conf;"
+        " echo ServerName localhost >> /etc/apache2/apache2.conf",
+    ),
+    "ruby": Case(
+        "ruby", ("ruby",), ("ruby", "-rjson", "-e", "puts JSON.dump([1, 2].sum)"),
+        held_out=("ruby", "-rdigest", "-rset", "-e", "puts Digest::SHA256.hexdigest('a'), Set[1]"),
+    ),
+    "imagemagick": Case(
+        "imagemagick", ("imagemagick",), ("convert", "rose:", "-resize", "50%", "ppm:-"),
+        held_out=("convert", "rose:", "-blur", "0x2", "txt:-"),
+    ),
+    "git": Case(
+        "git", ("git",), ("sh", "-c", _GIT.format("git log --format=%s")),
+        held_out=("sh", "-c", _GIT.format("echo b >> f; git diff --stat; git grep -c a HEAD")),
+    ),
+}  # fmt: skip

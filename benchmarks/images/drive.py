@@ -19,6 +19,16 @@ def caddy(port: int, held_out: bool) -> None:
     page(port, "/second.html" if held_out else "/")
 
 
+def flask(port: int, held_out: bool) -> None:
+    """What a model predicts; held out, a route that fails."""
+    page(port, "/fails" if held_out else "/")
+
+
+def php(port: int, held_out: bool) -> None:
+    """A page of PHP; held out, other functions and an exception."""
+    page(port, "/page.php?more" if held_out else "/page.php")
+
+
 def page(port: int, path: str) -> None:
     """What is answered to a request of a path."""
     try:
@@ -56,6 +66,8 @@ def memcached(port: int, held_out: bool) -> None:
 
 
 if __name__ == "__main__":
-    {"nginx": nginx, "caddy": caddy, "redis": redis, "memcached": memcached}[sys.argv[1]](
-        int(sys.argv[2]), "--held-out" in sys.argv
-    )
+    servers = {
+        "nginx": nginx, "caddy": caddy, "redis": redis, "memcached": memcached, "flask": flask,
+        "php": php,
+    }  # fmt: skip
+    servers[sys.argv[1]](int(sys.argv[2]), "--held-out" in sys.argv)

@@ -1,0 +1,147 @@
+"""Slim images of a registry on another machine, which has nothing but that registry.
+
+    python benchmarks/images/shipping.py [--case NAME]... [--folder FOLDER]
+
+Needs root, debootstrap, Docker's engine and Debian's docker-registry (`make deps-docker
+deps-registry`). Two engines with data roots of their own stand for two machines. One pushes the
+original and the slim image; the other pulls the slim one, and `trimtab cold-store serve` is beside
+it. There, traced and other inputs have to have the original's output. What the push adds to the
+registry is what its folder grows by.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from building import Builder
+from cases import NEW, SMALLEST, Case
+from commands import CommandError, docker, run
+from common import load, machine, save
+from running import Runs
+from slimming import TRIMTAB
+
+PROJECT = Path(__file__).parents[2]
+_TEN = ("python", "nginx", "redis", "caddy", "memcached", "postgres", "node", "r", "jvm", "torch")
+CASES = {name: SMALLEST[name] for name in _TEN} | NEW
+RESULTS = "shipping"
+_INSIDE = "/run/trimtab"
+
+
+def measured(
+    case: Case, image: str, engines: tuple[str, str], registry: Path, host: str, folder: Path
+) -> dict[str, Any]:
+    """Slim, push and pull `image`, which the first engine has, and run it on the second."""
+    first, second = engines
+    expected = {held_out: Runs(first, case).output(image, held_out) for held_out in (False, True)}
+    name = f"{host}/{case.software}"
+    docker(first, "tag", image, f"{name}:1")
+    docker(first, "push", "--quiet", f"{name}:1")
+    workspace = folder / "ws"
+    environment = {**os.environ, "DOCKER_HOST": first, "XDG_CACHE_HOME": str(folder / "cache")}
+    words = ["image", "slim", f"{name}:1", "--runs", "2", "--settle", "2"]
+    words += ["--workspace", str(workspace)]
+    words += ["--user", case.user] if case.user else []
+    if case.port is not None:
+        words += ["--drive", " ".join(case.drive()), "--address", f"127.0.0.1:{case.port}"]
+    run([*TRIMTAB, *words, "--", *case.command], env=environment, cwd=folder, timeout=1500)
+    shutil.rmtree(folder / "cache")
+    before_bytes = _bytes(registry)
+    push = ["image", "push", str(workspace / "slim.tar"), "--to", f"{name}:slim", "--json"]
+    push += ["--original", f"{name}:1"]
+    pushed = json.loads(run([*TRIMTAB, *push], env=environment, cwd=folder))
+    figures: dict[str, Any] = {key: pushed[key] for key in pushed if key.endswith("_bytes")}
+    figures |= {"files": pushed["files"], "added_bytes": _bytes(registry) - before_bytes}
+    for engine, tag in ((first, f"{name}:1"), (first, f"{name}:slim"), (first, image)):
+        docker(engine, "rmi", tag)
+    docker(second, "pull", "--quiet", f"{name}:slim")
+    with cold_store(folder, host) as socket:
+        mount = ("--volume", f"{socket.parent}:{_INSIDE}:ro")
+        for what, held_out in (("traced", False), ("held_out", True)):
+            runs = Runs(second, case)
+            figures[what] = runs.verdict(f"{name}:slim", expected[held_out], held_out, *mount)
+            figures[f"{what}_alone"] = runs.verdict(f"{name}:slim", expected[held_out], held_out)
+        figures["misses"] = len((folder / "misses.jsonl").read_text().splitlines())
+    docker(second, "rmi", f"{name}:slim")
+    return figures
+
+
+@contextmanager
+def cold_store(folder: Path, host: str) -> Iterator[Path]:
+    """Yield the socket of a cold store for the registry `host`; its files are below `folder`."""
+    socket = folder / "run/cold-store.sock"
+    words = [
+        sys.executable,
+        "-m",
+        "trimtab.cold_store",
+        "serve",
+        "--listen",
+        f"unix:{socket}",
+        "--allow",
+        host,
+    ]
+    words += ["--cache", str(folder / "cold"), "--misses", str(folder / "misses.jsonl")]
+    (folder / "misses.jsonl").touch()
+    server = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stderr is not None
+        server.stderr.readline()  # it says that it listens
+        yield socket
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(20)
+
+
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def main() -> None:
+    """Measure cases and put them into benchmarks/results/shipping.json, each with the machine."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--case", action="append", choices=list(CASES))
+    parser.add_argument("--folder", type=Path, help="where images are built; bases stay there")
+    given = parser.parse_args()
+    scripts = PROJECT / "scripts"
+    with tempfile.TemporaryDirectory(dir=given.folder) as place:
+        other, registry = Path(place, "other"), Path(place, "registry")
+        engines = (
+            run([scripts / "engine.sh", "start"]).strip(),
+            run([scripts / "engine.sh", "start", other]).strip(),
+        )
+        host = run([scripts / "registry.sh", "start", registry]).strip()
+        builder = Builder(engines[0], given.folder or Path(place))
+        try:
+            for name in given.case or CASES:
+                folder, image = Path(place, name), f"trimtab-case-{name}:1"
+                folder.mkdir()
+                try:
+                    builder.build(CASES[name], image, folder)
+                    figures = measured(CASES[name], image, engines, registry, host, folder)
+                except (CommandError, subprocess.TimeoutExpired) as error:
+                    figures = {"error": re.sub(r"\s+", " ", str(error))[-600:]}
+                print(name, json.dumps(figures), flush=True)
+                shutil.rmtree(folder, ignore_errors=True)
+                figures |= {"machine": machine(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+                others: Any = load(RESULTS) or {"cases": {}}
+                save(RESULTS, {"cases": {**others["cases"], name: figures}})
+        finally:
+            run([scripts / "registry.sh", "stop", registry])
+            run([scripts / "engine.sh", "stop", other])
+
+
+if __name__ == "__main__":
+    main()
