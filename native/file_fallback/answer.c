@@ -9,9 +9,11 @@
 
 #include "bring_back.h"
 #include "calls.h"
+#include "init.h"
 #include "listing.h"
 #include "program.h"
 #include "record.h"
+#include "source.h"
 #include "stand_in.h"
 
 /* The data of a slow answer: it has its own memory and stack, as a thread, a signal handler or a
@@ -19,6 +21,7 @@
 struct slow {
   struct walk walk;
   struct start start;
+  struct entry source; /* that Python asked for before */
   char first[PATH_BYTES], second[PATH_BYTES];
   long arguments[6], result;
   const struct call *call;
@@ -27,6 +30,11 @@ struct slow {
   uint8_t vectors[512] __attribute__((aligned(16))); /* as fxsave stores them */
   uint8_t stack[1 << 16] __attribute__((aligned(16)));
 };
+
+/* Python's interpreter and its library have this function. */
+extern int Py_IsInitialized(void) __attribute__((weak));
+
+GENERAL int is_asked_by_python(void) { return Py_IsInitialized != NULL; }
 
 static GENERAL long make_call(long number, const long arguments[6]) {
   return kernel(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
@@ -120,8 +128,17 @@ static void before_removal(struct slow *slow) {
   else keep_from_removal(below);
 }
 
+/* Whether it is Python's look at a source. */
+static int tells_source(struct slow *slow) {
+  const struct call *call = slow->call;
+  return call->behaviour & LOOKS && is_asked_by_python() &&
+         names_source((const char *)slow->arguments[call->first.path]) &&
+         tell_source(call, slow->arguments, &slow->source, &slow->result);
+}
+
 static void answer_after(struct slow *slow) {
   const struct call *call = slow->call;
+  if (tells_source(slow)) return;
   int follow = follows(call, slow->arguments);
   int came = reach(&slow->walk, call, call->first, follow, slow->arguments, slow->first);
   long refused = came ? refusal(&slow->walk, call, slow->arguments) : 0;
@@ -312,10 +329,38 @@ static GENERAL int may_lead_out(const struct call *call, const long arguments[6]
          (leads_up(call->first, arguments) || leads_up(call->second, arguments));
 }
 
+/* Whether a removed file at its path changes what a call does if nothing is there. */
+static GENERAL int may_go_first(const struct call *call, const long arguments[6]) {
+  switch (call->number) {
+    case __NR_open: return !(arguments[1] & O_CREAT);
+    case __NR_openat: return !(arguments[2] & O_CREAT);
+    case __NR_openat2: return 0; /* its flags are in memory */
+    default: return !(call->behaviour & (MAKES | EXECUTES | REMOVES));
+  }
+}
+
+static int has_init;
+
+void leave_to_init(void) { has_init = 1; }
+
+static void tell_or_ask(struct slow *slow) { slow->again = !tells_source(slow); }
+
+/* A question to the init takes longer than most calls. So it is not asked for what is there, what
+ * never was, and what the index tells. */
+static GENERAL long answer_below_init(long number, const long arguments[6]) {
+  const struct call *call = call_of(number);
+  if (number != __NR_getdents64 && (!call || !may_go_first(call, arguments))) return make_call(number, arguments);
+  long result = kernel(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], NOT_ASKED);
+  if (!call || result != -ENOENT || !may_be_removed((const char *)arguments[call->first.path])) return result;
+  if (call->behaviour & LOOKS && is_asked_by_python()) return slowly(tell_or_ask, call, arguments, result);
+  return make_call(number, arguments);
+}
+
 GENERAL long answer(long number, const long arguments[6]) {
   const struct call *call = call_of(number);
   if (number == __NR_getdents64 && asks_for_removed(arguments[0]))
     return slowly(list, NULL, arguments, -ENOMEM);
+  if (has_init) return answer_below_init(number, arguments);
   if (number == __NR_wait4) return wait_for_child(arguments);
   if (call && may_lead_out(call, arguments)) return slowly(answer_above, call, arguments, -ENOMEM);
   return answer_spelled(number, arguments);

@@ -214,13 +214,12 @@ static int back_in_overlay(const struct entry *entry, long refused) {
 /* If something else is mounted on the folder, nothing was removed from that. */
 static int is_of_environment(const char *place) {
   char above[PATH_BYTES];
-  struct status root, status;
+  struct status status;
   memcpy(above, place, strlen(place) + 1);
   do { /* for folders in the overlay, the first parent outside it */
     cut_last(above);
   } while (status_of(AT_FDCWD, *above ? above : "/", 0, &status) && *above);
-  return !status_of(AT_FDCWD, *environment_root ? environment_root : "/", 0, &root) &&
-         root.device == status.device;
+  return status.device == environment_device();
 }
 
 /* A program whose folder is in the overlay may have made files there. */

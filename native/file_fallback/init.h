@@ -15,6 +15,6 @@
 /* An option that prctl(2) does not have; the init's filter answers it with 0. */
 enum { ASK_FOR_INIT = 0x54524d54 };
 
-static inline GENERAL int is_below_init(void) { return !KERNEL(__NR_prctl, ASK_FOR_INIT, 0, 0, 0); }
+static inline GENERAL int is_below_init(void) { return !kernel(__NR_prctl, ASK_FOR_INIT, 0, 0, 0, 0, 0); }
 
 #endif

@@ -33,6 +33,8 @@ int sees_environment(void) {
          now.device == root_status.device && now.file == root_status.file;
 }
 
+uint64_t environment_device(void) { return root_status.device; }
+
 static void name_cache(char to[PATH_BYTES], int in_environment) {
   struct text text = text_in(to, PATH_BYTES);
   if (*chosen_cache) put(&text, chosen_cache);

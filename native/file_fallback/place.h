@@ -20,6 +20,9 @@ const char *variable(char **variables, const char *name);
 /* Whether this process sees the environment at its path; it does not in a chroot. */
 int sees_environment(void);
 
+/* The device of the environment, for a process that sees it. */
+uint64_t environment_device(void);
+
 /* The path of the overlay, which is made if needed; ends the program if that is not possible.
  * Whether it exists. */
 const char *overlay_root(void);

@@ -4,6 +4,7 @@
 #include <asm/unistd_64.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "bring_back.h"
@@ -85,8 +86,47 @@ static int is_back_for_others(const struct entry *entry) {
   return back;
 }
 
+/* Of all entries, shared with other processes. Only a file that may be written is mapped: on an
+ * overlay file system, the mapping of another shows no later changes. */
+static const uint8_t *states;
+
+static void map_states(long file) {
+  struct status status;
+  if (KERNEL(__NR_fstat, file, &status, 0, 0) || status.bytes < index_header()->entries) return;
+  long at = kernel(__NR_mmap, 0, index_header()->entries, PROT_READ, MAP_SHARED, file, 0);
+  if (at > 0 || at < -BLOCK_BYTES) __atomic_store_n(&states, (const uint8_t *)at, __ATOMIC_RELEASE);
+}
+
+int is_back_anywhere(const struct entry *entry) {
+  const uint8_t *mapped = __atomic_load_n(&states, __ATOMIC_ACQUIRE);
+  if (mapped) return __atomic_load_n(mapped + entry->number, __ATOMIC_ACQUIRE) == BACK;
+  long state = open_state(O_RDWR);
+  if (state < 0) return is_back_for_others(entry) || (may_have_overlay() && is_back(state, 1, entry));
+  int back = has_state(state, entry, BACK);
+  map_states(state);
+  close_file(state);
+  return back;
+}
+
+GENERAL int names_source(const char *path) {
+  static const char ending[] = ".py";
+  size_t length = strlen(path), end = sizeof ending - 1;
+  return length > end && is_same(path + length - end, ending);
+}
+
+static int may_be_stood_for(const struct entry *entry) { return entry->kind == REGULAR && !*entry->names; }
+
+int is_told_to_python(const struct entry *entry) {
+  return may_be_stood_for(entry) && names_source(entry->name) && is_asked_by_python();
+}
+
 int find_stand_in(struct walk *walk, const struct entry *entry) {
-  if (entry->kind != REGULAR || *entry->names) return 0;
+  if (!may_be_stood_for(entry)) return 0;
+  if (is_told_to_python(entry)) {
+    if (is_back_anywhere(entry)) return 0;
+    walk->in_overlay = 0;
+    return walk->stood_for = walk->told = 1;
+  }
   long result = stand_in(entry, 0);
   if (result < 0 && is_back_for_others(entry)) return 0;
   walk->in_overlay = result < 0 && may_have_overlay();
@@ -103,10 +143,8 @@ int is_told_by_index(const struct walk *walk) { return walk->stood_for && walk->
 static uint64_t file_number(const struct entry *entry) { return ~(uint64_t)entry->number; }
 
 static long tell_status(const struct entry *entry, struct status *status) {
-  struct status root;
   memset(status, 0, sizeof *status);
-  if (!status_of(AT_FDCWD, *environment_root ? environment_root : "/", 0, &root))
-    status->device = root.device;
+  status->device = environment_device();
   status->file = file_number(entry);
   status->links = 1;
   status->mode = S_IFREG | (entry->mode & 07777);
@@ -156,7 +194,7 @@ long tell(const struct call *call, const long arguments[6], const struct entry *
     case __NR_faccessat2:
       wanted = (unsigned)arguments[call->first.path + 1] & 7;
       if (!may(entry, wanted)) return -EACCES;
-      return wanted & W_OK ? -EROFS : 0;
+      return wanted & W_OK && !may_write_environment() ? -EROFS : 0;
     case __NR_readlink:
     case __NR_readlinkat: return -EINVAL;
     case __NR_listxattr:

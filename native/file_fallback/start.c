@@ -4,6 +4,7 @@
 #include <asm/unistd_64.h>
 #include <elf.h>
 
+#include "answer.h"
 #include "contents.h"
 #include "init.h"
 #include "place.h"
@@ -34,7 +35,12 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
   if (!path) return;
   if (has_more_rights()) variables = NULL;
   find_environment(path, variables);
-  if (!is_in_environment || (!*environment_root && is_below_init())) return;
+  if (!is_in_environment) return;
+  if (!*environment_root && is_below_init()) {
+    leave_to_init();
+    take_over_calls(0);
+    return;
+  }
   find_init();
   take_over_calls(start_record(variables));
   look_at_original(variables);

@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "../fallback/container_log.h"
+
 enum { ROOM = 16, PAGE_BYTES = 4096, MESSAGE_BYTES = 20480 };
 
 GENERAL int is_folder(const struct status *status) { return S_ISDIR(status->mode); }
@@ -158,15 +160,19 @@ void put_json(struct text *text, const char *part) {
   }
 }
 
-void say(const char *a, const char *b, const char *c, const char *d, const char *e) {
-  static char message[MESSAGE_BYTES];
+static char message[MESSAGE_BYTES];
+
+static size_t said(const char *a, const char *b, const char *c, const char *d, const char *e) {
   struct text text = text_in(message, sizeof message);
   const char *parts[] = {"trimtab: ", a, b, c, d, e, "\n"};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) put(&text, parts[i]);
   KERNEL(__NR_write, 2, message, text.at - message, 0);
+  return (size_t)(text.at - message);
 }
 
+void say(const char *a, const char *b, const char *c, const char *d, const char *e) { said(a, b, c, d, e); }
+
 void give_up(const char *a, const char *b, const char *c, const char *d, const char *e) {
-  say(a, b, c, d, e);
+  write_to_container_log(message, said(a, b, c, d, e));
   end_program();
 }

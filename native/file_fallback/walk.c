@@ -103,8 +103,7 @@ static int go_up(struct walk *walk, int is_last, int bring) {
   return !is_last || !*walk->here || look(walk, 0, bring) == -EINVAL;
 }
 
-/* Whether a path begins at the top and has a name between all slashes, other than `.` and `..`. */
-static GENERAL int is_spelled_plainly(const char *path) {
+GENERAL int is_spelled_plainly(const char *path) {
   const char *rest = path, *name;
   for (int is_last = 0; !is_last;) {
     const char *slash = rest;

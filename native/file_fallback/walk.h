@@ -27,6 +27,9 @@ GENERAL void forget_walk(struct walk *walk);
  * end is not followed; with `looks` a file there may get a stand-in. */
 int walk_along(struct walk *walk, long folder, const char *path, int follow);
 
+/* Whether a path begins at the top and has a name between all slashes, other than `.` and `..`. */
+GENERAL int is_spelled_plainly(const char *path);
+
 /* Whether nothing is at a path from the open folder `folder`, and nothing was removed there, by one
  * system call, or two for a relative path. No link is on its way, so it ends at the place it names,
  * and the index has nothing there. 0 if only a full walk can tell. */

@@ -192,6 +192,18 @@ int is_our_user(long thread) {
          groups[EFFECTIVE] == KERNEL(__NR_getegid, 0, 0, 0, 0);
 }
 
+int is_python(long thread) {
+  char name[NAME_BYTES], program[STATUS_BYTES];
+  if (!is_proc_ours()) return 0;
+  long length = KERNEL(__NR_readlink, name_in_proc(name, thread, "/exe", -1), program, sizeof program - 1, 0);
+  if (length <= 0) return 0;
+  program[length] = 0;
+  const char *last = program;
+  for (const char *at = program; *at; at++)
+    if (*at == '/') last = at + 1;
+  return begins_with(last, "python");
+}
+
 long process_of(long thread) {
   char name[NAME_BYTES], status[STATUS_BYTES];
   int64_t process;

@@ -26,6 +26,9 @@ int64_t position_of_asker(long thread, int folder);
 int has_our_root(long thread);
 int is_our_user(long thread);
 
+/* Whether its program is an interpreter of Python, by name. */
+int is_python(long thread);
+
 /* The number of its process; the thread's own number if that is unknown. */
 long process_of(long thread);
 

@@ -9,9 +9,10 @@
 #include <sys/socket.h>
 
 #include "../file_fallback/place.h"
+#include "../file_fallback/program.h"
 #include "filter.h"
 
-enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, MAY_WRITE = 2 };
 
 /* The engines' default for images without one. */
 static const char usual_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -20,14 +21,21 @@ __attribute__((noreturn)) static void end(int status) {
   for (;;) KERNEL(__NR_exit_group, status, 0, 0, 0);
 }
 
+typedef long executing(const char *path, char **words, char **variables);
+
+/* Not by KERNEL: the init has to be asked. */
+static long execute_there(const char *path, char **words, char **variables) {
+  return kernel(__NR_execve, (long)path, (long)words, (long)variables, 0, 0, 0);
+}
+
 /* As execvp(3), but a file that is no program is an error: engines do not run it as a script of
  * sh. */
-static long execute(const char *name, char **words, char **variables) {
-  const char *folders = variable(variables, "PATH"), *at = name;
+static long execute(executing *execute_at, char **words, char **variables) {
+  const char *name = words[0], *folders = variable(variables, "PATH"), *at = name;
   char path[PATH_BYTES];
   long why = -ENOENT;
   while (*at && *at != '/') at++;
-  if (*at) return KERNEL(__NR_execve, name, words, variables, 0);
+  if (*at) return execute_at(name, words, variables);
   for (at = folders ? folders : usual_path;; at++) {
     const char *begin = at;
     while (*at && *at != ':') at++;
@@ -35,17 +43,45 @@ static long execute(const char *name, char **words, char **variables) {
     put_part(&text, begin, (size_t)(at - begin));
     put(&text, at == begin ? "./" : "/");
     put(&text, name);
-    long result = text.whole ? KERNEL(__NR_execve, path, words, variables, 0) : -ENAMETOOLONG;
+    long result = text.whole ? execute_at(path, words, variables) : -ENAMETOOLONG;
     if (result == -EACCES) why = result;
     else if (result != -ENOENT && result != -ENOTDIR) return result;
     if (!*at) return why;
   }
 }
 
+/* Execute the program, restored if it was removed, with what our library in it needs; returns
+ * -ENOEXEC for one that does not load it. */
+static long execute_restored(const char *path, char **words, char **variables) {
+  static struct walk walk;
+  static struct start start;
+  static char place[PATH_BYTES];
+  int in_overlay;
+  forget_walk(&walk);
+  forget_start(&start);
+  if (!walk_along(&walk, AT_FDCWD, path, 1)) return -ENOENT;
+  const char *below = path_below(walk.here, &in_overlay);
+  if (!below || !path_of(place, walk.in_overlay, below)) return -ENOENT;
+  const char *called = path, *program = walk.detour ? place : path;
+  char *const *new_words = words, *const *new_variables = variables;
+  prepare_start(&start, &walk, AT_FDCWD, program, 0, words, variables);
+  if (start.by_init) return -ENOEXEC;
+  uint8_t *room = new_memory(start_bytes(&start, program, called));
+  if (!room) return -ENOMEM;
+  lay_out(&start, room, called, &program, &new_words, &new_variables);
+  return execute_there(program, (char **)new_words, (char **)new_variables);
+}
+
+void become_served(char **words, char **variables) {
+  if (!KERNEL(__NR_faccessat, AT_FDCWD, "/", MAY_WRITE, 0)) return;
+  find_init();
+  execute(execute_restored, words, variables);
+}
+
 void become(char **words, const char *called, char **variables) {
   const char *name = words[0];
   if (called) words[0] = (char *)called;
-  long why = called ? KERNEL(__NR_execve, name, words, variables, 0) : execute(name, words, variables);
+  long why = called ? execute_there(name, words, variables) : execute(execute_there, words, variables);
   if (why == -ENOENT) say(name, ": command not found", "", "", "");
   else say(name, why == -EACCES ? ": may not be executed" : ": cannot be executed", "", "", "");
   end(why == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE);

@@ -109,6 +109,7 @@ __attribute__((noreturn, used)) static void run(long *stack) {
   find_environment(own_path(variables), variables);
   int must_be_served = is_in_environment && start_record(variables);
   if (is_in_environment) look_at_original(variables);
+  if (is_in_environment && !called) become_served(words + first, variables);
   unsigned long before = hold_signals();
   KERNEL(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0);
   long listener = -1, program = launch(words + first, called, variables, before, must_be_served, &listener);

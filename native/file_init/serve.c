@@ -44,6 +44,10 @@ static struct walk walk;
 static struct start start;
 static char path[PATH_BYTES], place[PATH_BYTES];
 
+static long thread_that_asks;
+
+GENERAL int is_asked_by_python(void) { return is_python(thread_that_asks); }
+
 static void answer(struct question *question, int64_t result) {
   question->outcome = ANSWERED;
   question->result = result;
@@ -250,7 +254,7 @@ void serve(long listener) {
   struct question question = {listener, asked->pid, asked->id, call_of(asked->data.nr), {0}, GO_ON, 0};
   for (int i = 0; i < 6; i++) question.arguments[i] = (long)asked->data.args[i];
   walk.stood_for = 0;
-  share_processor(listener, asked->pid);
+  share_processor(listener, thread_that_asks = asked->pid);
   if (asked->pid && asked->data.nr == __NR_getdents64) {
     if (list_for(question.thread, (int)question.arguments[0], asked->data.args[1], asked->data.args[2],
                  &question.result))

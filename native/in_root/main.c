@@ -1,5 +1,5 @@
 /* trimtab-in-root [--workdir FOLDER] [--user UID:GID[,GID]...] [--bind PATH]... [--see PATH]...
- *                 [--errors FD] ROOT -- COMMAND ARGUMENTS...
+ *                 [--errors FD] [--join PID] ROOT -- COMMAND ARGUMENTS...
  *
  * Executes COMMAND with the folder ROOT as its root file system, without an engine. ROOT does not
  * change: in a new mount namespace it is the lower layer of an overlay with an upper layer in
@@ -9,11 +9,15 @@
  * COMMAND is looked up in the PATH of the environment, inside, as UID. If a mount namespace alone
  * is refused, as without root, a user namespace is added: our own user is UID. A failure before
  * COMMAND runs is one line on standard error, or on FD, which COMMAND does not get.
+ *
+ * With --join COMMAND sees the files of process PID, which another trimtab-in-root started: nothing
+ * is mounted then, and no PATH added.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +34,14 @@
 
 static const char usage[] =
     "usage: trimtab-in-root [--workdir FOLDER] [--user UID:GID[,GID]...] [--bind PATH]..."
-    " [--see PATH]... [--errors FD] ROOT -- COMMAND ARGUMENTS...";
+    " [--see PATH]... [--errors FD] [--join PID] ROOT -- COMMAND ARGUMENTS...";
 
 /* Its content is not visible: the layers are mounted on top of it, in our namespace only. */
 #define SCRATCH "/proc"
 
 static struct {
     const char *root, *workdir;
+    int joined; /* a process; 0: none */
     const struct credentials *user; /* NULL: unchanged */
     struct held *binds;
     bool *only_seen; /* of the binds */
@@ -56,6 +61,7 @@ static void read_request(int argc, char **argv) {
                                             {"bind", required_argument, NULL, 'b'},
                                             {"see", required_argument, NULL, 's'},
                                             {"errors", required_argument, NULL, 'e'},
+                                            {"join", required_argument, NULL, 'j'},
                                             {NULL, 0, NULL, 0}};
     request.binds = calloc((size_t)argc, sizeof *request.binds);
     request.only_seen = calloc((size_t)argc, sizeof *request.only_seen);
@@ -75,6 +81,9 @@ static void read_request(int argc, char **argv) {
             int descriptor = atoi(optarg);
             if (fcntl(descriptor, F_SETFD, FD_CLOEXEC)) refuse();
             fail_to(descriptor);
+        } else if (option == 'j') {
+            request.joined = atoi(optarg);
+            if (request.joined <= 0) refuse();
         } else {
             refuse();
         }
@@ -132,9 +141,28 @@ __attribute__((noreturn)) static void run(char **command) {
     fail(found ? NOT_EXECUTABLE : NOT_FOUND, "command: %s", command[0]);
 }
 
-int main(int argc, char **argv) {
-    read_request(argc, argv);
-    mode_t mask = umask(0);
+static int open_of_joined(const char *name, int flags) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", request.joined, name);
+    int file = open(path, flags | O_CLOEXEC);
+    if (file < 0) fail(CANNOT_ENTER, "cannot open %s", path);
+    return file;
+}
+
+/* Return whether we are in a user namespace then, where our own user already is the wanted one. */
+static bool join(void) {
+    int root = open_of_joined("root", O_PATH | O_DIRECTORY), users = open_of_joined("ns/user", O_RDONLY);
+    int mounts = open_of_joined("ns/mnt", O_RDONLY);
+    struct stat theirs, ours;
+    if (fstat(users, &theirs) || stat("/proc/self/ns/user", &ours)) fail(CANNOT_ENTER, "cannot look at namespaces");
+    bool as_user = theirs.st_ino != ours.st_ino;
+    if ((as_user && setns(users, CLONE_NEWUSER)) || setns(mounts, CLONE_NEWNS))
+        fail(CANNOT_ENTER, "cannot join the namespaces of process %d", request.joined);
+    if (fchdir(root) || chroot(".")) fail(CANNOT_ENTER, "cannot change root");
+    return as_user;
+}
+
+static bool enter(void) {
     bool as_user = leave_namespaces(request.user);
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
         fail(CANNOT_ENTER, "cannot make the mounts of a namespace private (is this in a chroot?)");
@@ -150,6 +178,13 @@ int main(int argc, char **argv) {
     make_root();
     show_kernel();
     for (size_t i = 0; i < request.bind_count; i++) show(&request.binds[i]);
+    return as_user;
+}
+
+int main(int argc, char **argv) {
+    read_request(argc, argv);
+    mode_t mask = umask(0);
+    bool as_user = request.joined ? join() : enter();
     if (request.user && !as_user) become(request.user);
     umask(mask);
     if (chdir(request.workdir)) fail(CANNOT_ENTER, "workdir: %s", request.workdir);

@@ -23,6 +23,8 @@ rest = ""
 if "fractions" in sys.argv:  # in no profiled run
     import fractions
     rest = str(fractions.Fraction(3, 6))
+if "fails" in sys.argv:
+    csv.DictReader(1)
 result = {"rows": rows, "sum": sum(map(int, total.split())), "rest": rest}
 print(json.dumps({**result, "arguments": sys.argv[1:]}))
 """
@@ -44,6 +46,7 @@ def python_root(root: Path) -> None:
         copy.parent.mkdir(parents=True, exist_ok=True)
         if not copy.exists():
             shutil.copy2(path, copy)
+    (root / "tmp").chmod(0o1777)
     (root / "work").mkdir()
     (root / "work/program.py").write_text(PROGRAM)
 
@@ -89,6 +92,9 @@ def test_an_image_of_an_engine(real: Path, tmp_path: Path, monkeypatch: pytest.M
             runs = [engine.run(name, arguments) for name in ("demo:1", "demo:slim")]
             assert runs[0] == runs[1] and runs[0].exit_code == 0
             assert json.loads(runs[0].output)["arguments"] == arguments
+        failed = [engine.run(name, ["fails"]) for name in ("demo:1", "demo:slim")]
+        assert failed[0] == failed[1] and failed[0].exit_code == 1
+        assert b"in <module>\n    csv.DictReader(1)\n" in failed[0].errors
 
     compared = trimtab(tmp_path, "image", "compare", "demo:1", "demo:slim", "--output", "both.json")
     assert "shells" in compared.stdout and "provisioning" in compared.stdout
@@ -99,13 +105,21 @@ def test_an_image_of_an_engine(real: Path, tmp_path: Path, monkeypatch: pytest.M
     assert (tmp_path / "trimtab_workspace/slim.tar").stat().st_size < before.size_bytes / 2
 
 
+def in_slim(
+    engine: Path, program: str, *words: str, options: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
+    how = ("--rm", "--network", "none", *options, "--entrypoint", program)
+    command = ["docker", "--host", address(engine), "run", *how, "demo:slim", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100)
+
+
 @needs_engine
 def test_what_is_missed_comes_back_in_the_engine(
     real: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", address(real))
-    words = ("--runs", "1", "--settle", "0", "--", "second")
-    trimtab(tmp_path, "image", "slim", "demo:1", *words)
+    traced = ("--runs", "1", "--settle", "0", "--", "second")
+    trimtab(tmp_path, "image", "slim", "demo:1", *traced)
     assert not list((tmp_path / "trimtab_workspace/env/opt/python").rglob("fractions.py"))
     missing = ["third", "fractions"]
     store = {tmp_path / "trimtab_workspace/store": "/trimtab/store"}
@@ -115,6 +129,12 @@ def test_what_is_missed_comes_back_in_the_engine(
         assert "1/2" in json.loads(original.output)["rest"]
         assert without.exit_code == 70 and b"fractions" in without.errors
         assert b"--volume STORE:/trimtab/store:ro" in without.errors
+        mount = ("--volume", f"{tmp_path}/trimtab_workspace/store:/trimtab/store:ro")
+        words = ("sh", "-c", "ls /work")  # as its page says, where / may not be written
+        listed = in_slim(real, "/trimtab/init", *words, options=("--user", "1234", *mount))
+        assert (listed.stdout, listed.stderr) == ("program.py\n", "")
+        hidden = in_slim(real, "sh", "-c", "(python3 program.py fractions; exit $?) 2> /dev/null")
+        assert hidden.returncode == 70 and hidden.stderr.count("fractions") == 1
         packed = ("--fallback", "packed", "--workspace", "packed")
-        trimtab(tmp_path, "image", "slim", "demo:1", *packed, *words)
+        trimtab(tmp_path, "image", "slim", "demo:1", *packed, *traced)
         assert engine.run("demo:slim", missing) == original

@@ -19,6 +19,7 @@ Command = Annotated[
     list[str], typer.Argument(metavar="-- COMMAND", help="The program, as you run it.")
 ]
 ENDING = ("ends_with", "timeout_s", "server.drive", "server.ready", "server.address", "server.stop")
+CHECKED = "health_checks"
 COMPARED = (
     "output.path", "output.compare", "output.relative_tolerance", "output.absolute_tolerance",
     "output.command",
@@ -76,6 +77,8 @@ class ProgramOptions:
         for name in ("drive", "compare_command"):
             if name in given:
                 given[name] = words(f"--{name.replace('_', '-')}", given[name])
+        if checks := given.get("health_check"):
+            given["health_check"] = [words("--health-check", text) for text in checks]
         document: dict[str, Any] = {
             "name": NAME,
             "command": command,
@@ -99,13 +102,13 @@ def _filled(given: dict[str, Any], _: Mapping[str, Any]) -> ProgramOptions:
 
 PROGRAM = OptionGroup(
     Workload,
-    ("python", "target", *COMPARED, *ENDING, "user"),
+    ("python", "target", *COMPARED, *ENDING, CHECKED, "user"),
     _filled,
     kinds={
         "python": Path, "target": str, "output.path": Path, "output.command": str,
-        "server.drive": str,
+        "server.drive": str, CHECKED: list[str],
     },
-    defaults={"output.compare": None},
+    defaults={"output.compare": None, CHECKED: None},
     shown={
         "python": "the command's",
         "output.path": "standard output",
@@ -114,11 +117,11 @@ PROGRAM = OptionGroup(
     },
     metavars={
         "target": "KIND:LOCATION", "server.address": "HOST:PORT", "server.ready": "REGEX",
-        "server.drive": "COMMAND", "output.command": "COMMAND", "user": "NAME",
+        "server.drive": "COMMAND", CHECKED: "COMMAND", "output.command": "COMMAND", "user": "NAME",
     },
     panel="The program",
 )  # fmt: skip
-IN_IMAGE = PROGRAM.only(*COMPARED, *ENDING, "user")  # the image is the target
+IN_IMAGE = PROGRAM.only(*COMPARED, *ENDING, CHECKED, "user")  # the image is the target
 
 
 def _target(text: str) -> TargetConfig:

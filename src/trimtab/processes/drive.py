@@ -56,8 +56,13 @@ class Driving(threading.Thread):
     def run(self) -> None:
         """Wait, drive, stop."""
         if self._is_ready():
-            self._drive()
-            self._stop()
+            try:
+                if self._driver.inside is None:
+                    self._drive()
+                else:
+                    self._driver.inside(self._pid)
+            finally:
+                self._stop()
 
     def give_up(self) -> None:
         """End the driver, as the server will be killed now."""

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Self
@@ -21,7 +21,7 @@ class Driver:
 
     `ready` is searched in each line of the server's output; if it is None, the server is ready when
     `address`, HOST:PORT, accepts a connection. `stop` is a signal number. The driver runs in
-    `workdir`, None for the server's.
+    `workdir`, None for the server's. Instead of it, `inside` is called with the server's number.
     """
 
     command: tuple[str, ...]
@@ -30,6 +30,7 @@ class Driver:
     address: str | None
     stop: int = signal.SIGTERM
     workdir: Path | None = None
+    inside: Callable[[int], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from trimtab.profiling.runs.comparable import check_steady
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.measured import MeasuredRun, epochs_table, runs_table
 from trimtab.profiling.runs.run import measure_run
+from trimtab.profiling.runs_beside import RunsBeside
 from trimtab.profiling.self_checking import find_self_checking
 from trimtab.profiling.traced_runs import (
     TracedRun,
@@ -183,12 +184,12 @@ def trace_program(
         why_not = why_functions_stay_unknown(files, program.root, program.environment)
     traced: list[TracedRun] = []
     checking: list[str] = []
+    alone = set(left_alone)
     if program.root is not None and why_not:
         functions = untraced_functions(files, program.root, why_not)
         kernels = KernelTrace([], [], False, why_not, [])
     else:
         with _telling_what_was_not_followed(folder):
-            alone = set(left_alone)
             try:
                 traced = trace_runs(workload, program, hardware, folder, traced_runs, alone)
             except TracedRunEndError:
@@ -199,6 +200,11 @@ def trace_program(
                 traced = trace_runs(workload, program, hardware, folder, traced_runs, alone)
         functions = read_functions(traced, program.root)
         kernels = read_kernel_trace(*(each.kernels for each in traced if each.kernels))
+    beside = RunsBeside(program, folder.resolve() / "beside", None if why_not else alone)
+    if program.root is not None:
+        beside.fail(files)
+        beside.check(workload)
+        files, functions = beside.with_their_use(files, functions)
     runs = [each.run for each in traced if each.run and not each.problem]
     trace_s = sum(run.wall_s for run in runs)
     usage = usage_of(workload, program, functions, kernels, files, trace_s)
@@ -206,7 +212,7 @@ def trace_program(
         *usage.incomplete_because,
         *differing_outputs(program, traced, plain or files_run, hardware, folder),
     ]
-    notes = [*usage.notes, *(each.note for each in traced if each.problem)]
+    notes = [*usage.notes, *beside.notes, *(each.note for each in traced if each.problem)]
     notes += [
         f"{library}: it is left as it is, as --keep-library (keep_libraries) would have it: the"
         " program failed while its functions were traced, and with this library left alone it did"

@@ -89,7 +89,7 @@ def trace_runs(
         watched = replace(watched, environment=environment)
         watched = watched.with_access_to(functions, *functions.glob("*"))
         if program.root is not None:
-            _open_to_all(functions)
+            open_to_all(functions)
         run, problem = _attempt(watched, "traced", number, repeat, hardware, folder)
         if problem and number == 0:
             ended = run is not None and not run.timed_out
@@ -103,7 +103,7 @@ def trace_runs(
     return traced
 
 
-def _open_to_all(record: Path) -> None:
+def open_to_all(record: Path) -> None:
     """Let processes of other users record too, such as a web server's workers.
 
     Inside the root everybody may reach the folder; outside only we may.

@@ -42,6 +42,8 @@ def test_commands_are_split_as_by_a_shell() -> None:
     workload = options.workload(["serve"], PYTHON)
     assert workload.server.drive == ["curl", "-d", "a b", "x"]
     assert (workload.server.stop, workload.ends_with) == ("SIGINT", "3")
+    checked = ProgramOptions(health_check=["curl 'a b'", "true"], target="root_folder:/srv/root")
+    assert checked.workload(["serve"], None).health_checks == [["curl", "a b"], ["true"]]
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,11 @@ def test_commands_are_split_as_by_a_shell() -> None:
         ({"ready": "up"}, "--drive: "),
         ({"drive": "'", "ready": "up"}, '--drive: "\'" given, expected a command'),
         ({"drive": "true", "ready": "("}, "--ready: '(' given, expected a regular expression"),
+        (
+            {"health_check": [""], "target": "root_folder:/srv"},
+            "--health-check: [] given, expected",
+        ),
+        ({"health_check": ["true"]}, "--health-check: "),  # no engine sees the program
         ({"ends_with": "256"}, "--ends-with: '256' given, expected an exit code"),
         ({"timeout_s": 0.0}, "--timeout-s: "),
         ({"compare": OutputComparison.NUMERIC_FILE}, "--output: "),

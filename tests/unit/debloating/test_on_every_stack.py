@@ -30,6 +30,7 @@ CONTEXTS = [
     if name not in PARTS and not name.startswith("ends_")
 ]
 AT_MINSIGSTKSZ, SMALLEST_STACK = 51, 2048  # elf.h, signal.h of the kernel
+TILES = 8192  # bytes of AMX in a frame
 WITHOUT_ROOM = "ends_where_the_stack_has_no_room"
 
 
@@ -74,8 +75,11 @@ def test_where_nothing_can_be_brought_back(
     programs: dict[bool, Path], prefix: Path, slim: Path, record: Path
 ) -> None:
     """A stack that the program told the kernel itself, and that only the kernel's frame fits on."""
-    if ctypes.CDLL(None).getauxval(AT_MINSIGSTKSZ) < SMALLEST_STACK:
+    frame_bytes = ctypes.CDLL(None).getauxval(AT_MINSIGSTKSZ)
+    if frame_bytes < SMALLEST_STACK:
         pytest.skip("a frame without AVX-512 leaves room on the smallest stack of the kernel")
+    if frame_bytes > TILES:
+        pytest.skip("the kernel reserves 8 KiB for AMX, which leaves room until a program uses it")
     assert run(programs[False], prefix, WITHOUT_ROOM, record) == (0, "0 0 0\n")
     status, said = run(programs[False], slim, WITHOUT_ROOM, record)
     printed, message = said.splitlines()

@@ -50,6 +50,7 @@ def _is_address(text: str) -> bool:
 End = Annotated[
     str, satisfying(_is_end, "an exit code from 0 to 255, or a signal's name such as SIGTERM")
 ]
+Words = Annotated[list[Text], satisfying(len, "a command")]
 Signal = Annotated[str, satisfying(signal_number, "a signal's name such as SIGTERM")]
 Address = Annotated[str, satisfying(_is_address, "HOST:PORT")]
 Variable = Annotated[
@@ -202,6 +203,13 @@ class Workload:
         default=None,
     )
     server: ServerConfig = about("How a server is driven and stopped.", factory=ServerConfig)
+    health_checks: list[Words] = about(
+        "A command that tells an engine whether the program is well, as the health check of a "
+        "compose file or a probe of Kubernetes. What it uses in a root or an image stays, as with "
+        "an image's own health check. A server's runs while it serves.",
+        factory=list,
+        option="health-check",
+    )
     marks: Marks = about(
         "Regular expressions for the lines in which the program says where it is.", factory=Marks
     )
@@ -253,6 +261,13 @@ class Workload:
         if self.python is None and self.target.location is None:
             expected = "an interpreter, or a `target` with a `location`"
             raise InvalidValueError("python", None, expected)
+        return self
+
+    @model_validator(mode="after")
+    def _checks_are_seen(self) -> Self:
+        if self.health_checks and not self.target.is_root:
+            expected = "none, as engines check only a `target` of kind image or root_folder"
+            raise InvalidValueError("health_checks", self.health_checks, expected)
         return self
 
     @model_validator(mode="after")

@@ -11,6 +11,7 @@ from trimtab.debloating.files.tree import FileTree
 from trimtab.debloating.images.unserved import starts_unserved
 from trimtab.images.archives.image import RunConfig
 from trimtab.processes.root import ENGINES_PATH
+from trimtab.profiling.images.health_checks import words_of
 
 # A shell ends words at these characters; a path may follow `=`.
 _WORD = re.compile(r"[^\s\x00-\x1f;&|<>(){}`$\"'=]+")
@@ -32,14 +33,6 @@ def named_by_health_check(tree: FileTree, run: RunConfig) -> set[str]:
         for path in _places(word, search, run.working_folder)
         if tree.file_at(path) is not None
     }
-
-
-def words_of(run: RunConfig) -> tuple[str, ...]:
-    """Return the words of the command that engines run as the health check; () without one."""
-    form, command = run.health_check[:1], run.health_check[1:]
-    if form == ("CMD-SHELL",):
-        return (*run.shell, *command)
-    return command if form == ("CMD",) else ()
 
 
 def is_unserved(tree: FileTree, run: RunConfig) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.files.folder_tree import root_tree
-from trimtab.debloating.images.health_check import is_unserved, words_of
+from trimtab.debloating.images.health_check import is_unserved
 from trimtab.debloating.shipping.labels import labels_of
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.image import Config, Image
@@ -19,6 +19,7 @@ from trimtab.images.view import View
 from trimtab.images.writing.image import WrittenImage, write_image
 from trimtab.images.writing.reference import Reference
 from trimtab.processes.root import INIT, STARTED_BY_INIT
+from trimtab.profiling.images.health_checks import words_of
 from trimtab.profiling.images.unpacked import Unpacked
 
 _OURS = f"/{FALLBACK_LIBRARY.parent}/"
