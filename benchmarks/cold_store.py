@@ -9,7 +9,6 @@ asks for their objects one after another, a connection each, as trimtab-fetch do
 
 import gzip
 import hashlib
-import json
 import re
 import socket
 import statistics
@@ -23,7 +22,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import zran
-from common import machine
+from common import save
 
 from trimtab.cold_store.index import OBJECT_BYTES
 
@@ -160,11 +159,11 @@ def measure(folder: Path, runs: int) -> Iterator[dict[str, float | str]]:
 
 
 def main() -> None:
+    """Measure, and write benchmarks/results/cold_store.json."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    print(machine())
     with tempfile.TemporaryDirectory() as place:
-        for row in measure(Path(place), runs):
-            print(json.dumps(row), flush=True)
+        nodes, *files = measure(Path(place), runs)
+    save("cold_store", {"runs": runs, "nodes": nodes, "files": files})
 
 
 if __name__ == "__main__":

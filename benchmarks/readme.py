@@ -6,6 +6,7 @@ from typing import Any
 
 import characterization_table
 import cold_start_table
+import cold_store_table
 import corpus_table
 import gpu_corpus_table
 import gpu_environment_table
@@ -31,6 +32,7 @@ SECURE = ("<!-- secure tasks: made by readme.py -->", "<!-- end of secure tasks 
 SPARK = ("<!-- learning on Spark: made by readme.py -->", "<!-- end of learning on Spark -->")
 STARTS = ("<!-- cold starts: made by readme.py -->", "<!-- end of cold starts -->")
 SHIPPED = ("<!-- shipped images: made by readme.py -->", "<!-- end of shipped images -->")
+COLD_STORE = ("<!-- cold store: made by readme.py -->", "<!-- end of cold store -->")
 IMAGES = ("<!-- images: made by readme.py -->", "<!-- end of images -->")
 SLIM_IMAGES = ("<!-- slim images: made by readme.py -->", "<!-- end of slim images -->")
 METHODS = ("<!-- methods: made by readme.py -->", "<!-- end of methods -->")
@@ -274,6 +276,8 @@ def main() -> None:
     text = _replaced(text, *IMAGES, machines, images)
     starts = _machines(cold_start_table.RESULTS)
     text = _replaced(text, *STARTS, starts, cold_start_table.rows())
+    stores = _machines(cold_store_table.RESULTS)
+    text = _replaced(text, *COLD_STORE, stores, cold_store_table.rows())
     shipped = ["", f"Measured on {'; '.join(shipping_table.machines())}.", ""]
     text = _between(text, *SHIPPED, [*shipped, *shipping_table.lines(), ""])
     text = _between(text, *METHODS, ["", *image_table.side_by_side(), ""])

@@ -32,7 +32,7 @@ def machines() -> list[str]:
 
 
 def lines() -> list[str]:
-    """The table: what a registry stores, in MB, and whether outputs on the other machine are equal."""
+    """The table: what a registry stores, in MB, and whether outputs there are equal."""
     made = [HEAD, ("---",) * len(HEAD), *_rows()]
     return [f"| {' | '.join(row)} |" for row in made]
 

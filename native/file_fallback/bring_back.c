@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "byte_code.h"
 #include "contents.h"
 #include "record.h"
 #include "stand_in.h"
@@ -192,6 +193,11 @@ long open_overlay_guard(void) {
 static int back_in_overlay(const struct entry *entry, long refused) {
   char place[PATH_BYTES];
   const char *path = entry->path;
+  /* Python goes on without such a source, also where nothing can come back. */
+  if (index_header()->kind != ORIGINAL_FOLDER && has_byte_code(entry) && !may_have_overlay()) {
+    note_miss(path, entry->kind);
+    return 0;
+  }
   if (!path_of(place, 1, path))
     give_up(path, ": was removed, and its path in the cache is too long", "", "", "");
   if (is_there(place)) return 1;

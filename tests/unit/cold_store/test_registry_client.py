@@ -99,6 +99,31 @@ def test_another_host_gets_no_authorization() -> None:
     assert "Authorization" not in headers and headers["Range"] == "bytes=5-499"
 
 
+@pytest.mark.parametrize("leads_to", ["http://{other}\\@{host}", "http://{other}"])
+def test_where_a_registry_leads_gets_no_authorization(leads_to: str) -> None:
+    """Neither by an address that is read in two ways, nor for a challenge of its own."""
+
+    def asks(handler: Handler) -> bool:
+        handler.send(401, WWW_Authenticate=f'Bearer realm="http://{other}/token",service="x"')
+        return True
+
+    def leads(handler: Handler) -> bool:
+        if handler.command == "GET" and "/blobs/" in handler.path:
+            handler.send(307, Location=leads_to.format(other=other, host=host) + handler.path)
+        return handler.command == "GET" and "/blobs/" in handler.path
+
+    elsewhere = FakeRegistry(answer=asks)
+    registry = FakeRegistry(login="me:secret", tokens=True, answer=leads)
+    digest = registry.add("a", DATA)
+    with elsewhere.serving() as other, registry.serving() as host:
+        asked = client(host, {"username": "me", "password": "secret"})
+        assert asked.has_blob("a", digest)
+        with pytest.raises(RegistryError):
+            asked.blob("a", digest, len(DATA))
+    assert elsewhere.requests
+    assert not any("Authorization" in headers for _, _, headers in elsewhere.requests)
+
+
 def test_a_login_that_is_missing_is_named() -> None:
     registry = FakeRegistry(login=LOGIN)
     with registry.serving() as host:
@@ -280,20 +305,44 @@ def test_a_damaged_token_is_refused(token: str) -> None:
         client(host).blob("a", digest_of(DATA), 10)
 
 
-def test_a_slow_registry_is_given_up() -> None:
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: ",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;",
+    ],
+    ids=["body", "head", "chunk"],
+)
+@pytest.mark.timeout(20)
+def test_a_slow_registry_is_given_up(start: bytes) -> None:
     """It sends a byte again and again, so that no single wait is long."""
     given_up = threading.Event()
 
     def drips(handler: Handler) -> bool:
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-        while not given_up.wait(0.01):
-            handler.wfile.write(b"x")
+        handler.wfile.write(start)
+        with suppress(OSError):
+            while not given_up.wait(0.01):
+                handler.wfile.write(b"x")
         return True
 
     with FakeRegistry(answer=drips).serving() as host:
-        with pytest.raises(RegistryError, match="too slowly"):
+        with pytest.raises(RegistryError, match="too slowly|timed out"):
             client(host, timeout_s=0.1, tries=1).blob("a", digest_of(DATA), 1000)
         given_up.set()
+
+
+@pytest.mark.timeout(20)
+def test_heads_without_end_are_given_up() -> None:
+    def continues(handler: Handler) -> bool:
+        with suppress(OSError):
+            while True:
+                handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
+        return True
+
+    refused = pytest.raises(RegistryError, match="timed out")
+    with FakeRegistry(answer=continues).serving() as host, refused:
+        client(host, timeout_s=0.1, tries=1).blob("a", digest_of(DATA), 1000)
 
 
 def test_the_registry_of_docker() -> None:

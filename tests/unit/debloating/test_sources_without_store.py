@@ -64,11 +64,12 @@ def test_without_byte_code_the_program_ends(original: Path) -> None:
     assert f"{gone[0][1:]}: was removed" in python(slim, FAIL, 70)[1]
 
 
-def test_where_nothing_may_be_written(original: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o777, 0o555])
+def test_where_nothing_may_be_written(original: Path, tmp_path: Path, mode: int) -> None:
     slim = slim_of(original)
     shutil.rmtree(original.parent / "store")
     forbid_writing(slim)
-    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").mkdir(mode)
     variables = {"TRIMTAB_STORE_CACHE": str(tmp_path / "cache")}
     for _ in range(2):
         done = run(slim, sys.executable, "-I", "-c", FAIL, cwd=slim, variables=variables, status=1,
