@@ -46,12 +46,12 @@ class Runs:
         started = [words[0], "--detach", *words[1:], image, *self.case.command]
         container = docker(self.address, *started).strip()
         try:
-            _wait_for(self.case.port, self.address, container)
+            wait_for(self.case.port, self.address, container)
             return run(self.case.drive(held_out), timeout=100)
         finally:
             kill = ["docker", "-H", self.address, "kill", container]
             subprocess.run(kill, capture_output=True)
-            _gone(self.case.port, self.address, container)
+            gone(self.case.port, self.address, container)
 
     def verdict(self, image: str, expected: str, held_out: bool = False, *options: str) -> str:
         """Return `equal`, `other`, or how a run ended that failed."""
@@ -64,7 +64,7 @@ class Runs:
         return "equal" if after == expected else "other"
 
 
-def _wait_for(port: int, address: str, container: str) -> None:
+def wait_for(port: int, address: str, container: str) -> None:
     """Return when something answers on the port."""
     end_s = time.monotonic() + _ANSWERS_S
     while time.monotonic() < end_s:
@@ -77,7 +77,7 @@ def _wait_for(port: int, address: str, container: str) -> None:
     raise CommandError(1, f"nothing answers on port {port}")
 
 
-def _gone(port: int, address: str, container: str) -> None:
+def gone(port: int, address: str, container: str) -> None:
     """Return when nothing answers there any more, and the engine has no such container.
 
     It removes one some time after its end, and until then no image that it was made of.
