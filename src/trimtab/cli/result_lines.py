@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from trimtab.cli.options.debloat import STORE_INSIDE
 from trimtab.cli.output.console import console
 from trimtab.cli.summary import format_scanners, removed_files_in, summary_of
 from trimtab.config.groups.debloat import Debloat, Fallback
@@ -64,7 +65,8 @@ def _needs(folder: Path, options: Debloat) -> str:
             where = "the original" if original is None else original.location
             return f"{where}, unchanged (with --fallback packed: nothing)"
         case Fallback.STORE:
-            return f"the store {options.store_address or options.store}"
+            pushed = ", or `trimtab image push`" if options.store_address == STORE_INSIDE else ""
+            return f"the store {options.store_address or options.store}{pushed}"
         case Fallback.PACKED:
             return "nothing else"
         case _:

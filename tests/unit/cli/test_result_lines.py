@@ -25,6 +25,10 @@ CLEAN = Settling(
         ({"fallback": "none"}, "nothing else, and brings nothing back"),
         ({"fallback": "store", "store": "kept"}, "the store kept"),
         ({"fallback": "store", "store": "s", "store_address": "http://a/"}, "the store http://a/"),
+        (
+            {"fallback": "store", "store": "s", "store_address": "/trimtab/store"},
+            "the store /trimtab/store, or `trimtab image push`",
+        ),
     ],
 )
 def test_the_lines(options: dict[str, str], needs: str, tmp_path: Path) -> None:
