@@ -215,7 +215,7 @@ NEW = {
         held_out=("ruby", "-rdigest", "-rset", "-e", "puts Digest::SHA256.hexdigest('a'), Set[1]"),
     ),
     "imagemagick": Case(
-        "imagemagick", ("imagemagick",), ("convert", "rose:", "-resize", "50%", "ppm:-"),
+        "imagemagick", ("imagemagick",), ("convert", "rose:", "-resize", "50%", "txt:-"),
         held_out=("convert", "rose:", "-blur", "0x2", "txt:-"),
     ),
     "git": Case(

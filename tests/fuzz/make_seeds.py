@@ -18,7 +18,8 @@ HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
 SEEDS = HERE / "seeds"
 UNIT = PROJECT / "tests/unit"
-sys.path[:0] = list(map(str, (PROJECT / "src", PROJECT / "benchmarks", HERE, UNIT / "debloating", UNIT / "images")))
+PLACES = (PROJECT / "src", PROJECT / "benchmarks", HERE, UNIT / "debloating", UNIT / "images")
+sys.path[:0] = list(map(str, PLACES))
 
 import zran  # noqa: E402
 from hand_made_root import elf  # noqa: E402

@@ -184,7 +184,8 @@ def learn(
         ):
             if misses:
                 record = Path(place, "fallback.jsonl")
-                write_record(misses, index or (), record)
+                if left_out := write_record(misses, index or (), record):
+                    console.notes.print(f"{left_out:,} lines are no misses, and were left out")
             assert record is not None
             missed = slim.learn_from_record(record)
     else:

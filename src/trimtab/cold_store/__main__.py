@@ -1,6 +1,7 @@
 """`serve` without the rest of trimtab: what the file of `trimtab cold-store file` runs."""
 
 import argparse
+import resource
 import signal
 import sys
 import threading
@@ -52,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(options: argparse.Namespace) -> None:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # each connection takes two
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     allowed = Allowed(options.allow)
     registries = Registries(Credentials.read(options.auth), options.ca, options.plain_http)
     misses = MissesFile(options.misses) if options.misses else None

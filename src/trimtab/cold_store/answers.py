@@ -2,17 +2,20 @@
 
 import http.client
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import urllib3
 
+from trimtab.cold_store.patience import SLOWEST_BYTES_PER_S
+
 FAILURES = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
 _PASSING = {408, 429, 500, 502, 503, 504}
 _PIECE_BYTES = 1 << 18
 _MOST_SAID_BYTES = 1 << 16
-_SLOWEST_BYTES_PER_S = 1 << 19
+_OBJECT = re.compile(r"^(?:<.*?>|\w+\(.*?\)): ")  # urllib3 begins its errors with one
 
 
 class RegistryError(Exception):
@@ -31,6 +34,11 @@ def plain(text: str) -> str:
     return "".join(each if each.isprintable() else " " for each in text)[:500]
 
 
+def reason_of(error: BaseException) -> str:
+    """Return what one of FAILURES says."""
+    return _OBJECT.sub("", str(error)) or type(error).__name__
+
+
 class Answer:
     """An answer of a registry, whose body is read piece by piece before `deadline_s`."""
 
@@ -41,12 +49,14 @@ class Answer:
 
     def pieces(self, most_bytes: int) -> Iterator[bytes]:
         """Yield the body, up to `most_bytes`. Raises RegistryError if it is cut off or slow."""
-        deadline = time.monotonic() + self._wait_s + most_bytes / _SLOWEST_BYTES_PER_S
+        deadline = time.monotonic() + self._wait_s + most_bytes / SLOWEST_BYTES_PER_S
         while most_bytes > 0:
             try:
                 data = self._raw.read1(min(most_bytes, _PIECE_BYTES), decode_content=False)
             except FAILURES as error:
-                raise RegistryError(f"{self._said}: cut off: {error}", passing=True) from None
+                raise RegistryError(
+                    f"{self._said}: cut off: {reason_of(error)}", passing=True
+                ) from None
             if not data:
                 return
             if time.monotonic() > deadline:

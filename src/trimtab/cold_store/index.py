@@ -27,8 +27,8 @@ OBJECT_BYTES = 1 << 20
 MOST_INDEX_BYTES = 64 << 20
 MAGIC, VERSION = b"TRIMTABI", 1
 HEAD = struct.Struct("<8sII")
-_MOST_TABLE_BYTES = 64 << 20
-_MOST_VALUES, _MOST_NESTED = 1 << 22, 1 << 20  # each takes memory, however short it is written
+_MOST_TABLE_BYTES = 32 << 20
+_MOST_VALUES, _MOST_NESTED = 1 << 21, 1 << 19  # each takes memory, however short it is written
 _MOST_LAYERS = 1 << 10
 _WINDOW_BYTES = 1 << 15
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -123,8 +123,8 @@ class ColdIndex:
         """Return the index in `data`. Raises DamagedIndexError for any other data."""
         try:
             return cls._parsed(data)
-        except (KeyError, TypeError, ValueError, struct.error, EOFError, zlib.error, OSError,
-                RecursionError) as error:  # fmt: skip
+        except (KeyError, TypeError, ValueError, AttributeError, struct.error, EOFError, zlib.error,
+                OSError, RecursionError) as error:  # fmt: skip
             if isinstance(error, DamagedIndexError):
                 raise
             raise DamagedIndexError(f"no cold index: {error}") from None
@@ -183,6 +183,13 @@ class ColdIndex:
         return ColdObject(
             self.layers[file.layer], file.offset + start, size_bytes, file.objects[number]
         )
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """About how much memory it takes, which is much more than as it is stored."""
+        entries = len(self.files) + sum(len(layer.checkpoints) for layer in self.layers)
+        objects = sum(len(file.objects) for file in self.files.values())
+        return len(self.windows) + 400 * entries + 130 * objects
 
     def window(self, checkpoint: Checkpoint) -> bytes:
         """Return the text before a checkpoint. Raises DamagedIndexError for a damaged one."""

@@ -18,7 +18,6 @@ from trimtab.cold_store.transport import Transport, joined
 __all__ = ["Registry", "RegistryError"]
 
 _MOST_MANIFEST_BYTES = 4 << 20
-_MOST_BLOB_BYTES = 1 << 40
 _MOST_READ_ON_BYTES = 256 << 20  # of a blob whose registry ignores ranges
 _MOST_PAGES, _MOST_LINK_CHARACTERS = 20, 4096
 _MANIFESTS = ", ".join(
@@ -29,6 +28,7 @@ _MANIFESTS = ", ".join(
         "application/vnd.docker.distribution.manifest.v2+json",
     )
 )
+_MOUNT_STATUSES = (201, 202, 400, 403, 404, 405)
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(?:\d{1,15}|\*)")
 _NEXT = re.compile(r'<([^>]*)>; *rel="?next"?')
 
@@ -108,13 +108,16 @@ class Registry:
         return self._again(head)
 
     def mount_blob(self, repository: str, digest: str, source: str) -> bool:
-        """Tell whether the registry made a blob of the repository `source` one of `repository`."""
+        """Tell whether the registry made a blob of the repository `source` one of `repository`.
+
+        One that cannot, or does not allow it, wants the blob itself.
+        """
 
         def post() -> bool:
             where = f"?mount={quote(digest)}&from={quote(self._name(source), safe='')}"
             scope = f"{self._scope(repository, push=True)} {self._scope(source)}"
             with self._transport.exchange(
-                "POST", self._uploads(repository) + where, scope, accepted=(201, 202)
+                "POST", self._uploads(repository) + where, scope, accepted=_MOUNT_STATUSES
             ) as answer:
                 return answer.status == 201
 
@@ -157,11 +160,14 @@ class Registry:
 
         return self._again(get)
 
-    def blob_chunks(self, repository: str, digest: str) -> Iterator[bytes]:
-        """Yield a blob in pieces; the digest is checked after the last, so use none before."""
+    def blob_chunks(self, repository: str, digest: str, size_bytes: int) -> Iterator[bytes]:
+        """Yield a blob in pieces; the digest is checked after the last, so use none before.
+
+        No more than `size_bytes` are read: a registry could send without end.
+        """
         seen = hashlib.sha256()
         with self._blob(repository, digest) as answer:
-            for piece in answer.pieces(_MOST_BLOB_BYTES):
+            for piece in answer.pieces(size_bytes):
                 seen.update(piece)
                 yield piece
         self._check(digest, f"sha256:{seen.hexdigest()}")
@@ -192,7 +198,7 @@ class Registry:
             if path is None:
                 break
             data, path = self._again(partial(self._page, repository, path))
-            found += self._descriptors(data or self._referrers_tag(repository, digest))
+            found += self._descriptors(data) if data else self.tagged_referrers(repository, digest)
         return [each for each in found if each.get("artifactType") == artifact_type]
 
     def _page(self, repository: str, path: str) -> tuple[bytes | None, str | None]:
@@ -205,13 +211,15 @@ class Registry:
             after = _NEXT.search(answer.headers.get("Link", "")[:_MOST_LINK_CHARACTERS])
             return answer.body(_MOST_MANIFEST_BYTES), after and joined(path, after[1])
 
-    def _referrers_tag(self, repository: str, digest: str) -> bytes:
+    def tagged_referrers(self, repository: str, digest: str) -> list[dict[str, Any]]:
+        """Return the descriptors in the index that stands for a list of referrers."""
         try:
-            return self.manifest(repository, digest.replace(":", "-"))[0]
+            data = self.manifest(repository, digest.replace(":", "-"))[0]
         except RegistryError as error:
             if error.status != 404:
                 raise
-            return b'{"manifests": []}'
+            return []
+        return self._descriptors(data)
 
     def _descriptors(self, data: bytes) -> list[dict[str, Any]]:
         try:

@@ -13,9 +13,11 @@ from typing import IO, Any, TypeVar
 from urllib.parse import urlencode, urljoin, urlsplit
 
 import urllib3
+from urllib3.util import parse_url
 
-from trimtab.cold_store.answers import FAILURES, Answer, RegistryError
+from trimtab.cold_store.answers import FAILURES, Answer, RegistryError, reason_of
 from trimtab.cold_store.credentials import Credentials
+from trimtab.cold_store.patience import patient_pool
 
 _LONGEST_PAUSE_S = 5.0
 _MOST_REDIRECTS = 5
@@ -26,7 +28,6 @@ _MOST_TOKEN_BYTES = 1 << 20
 _MOST_CHALLENGE_CHARACTERS, _MOST_URL_CHARACTERS = 4096, 1 << 14
 _DOCKER_HUB = {"docker.io", "index.docker.io"}
 _LOCAL = re.compile(r"(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])(?::\d+)?")
-_OBJECT = re.compile(r"^(?:<.*?>|\w+\(.*?\)): ")  # urllib3 begins its errors with one
 _PARAMETER = re.compile(r'(\w+)="([^"]*)"')
 Result = TypeVar("Result")
 
@@ -78,7 +79,7 @@ class Transport:
         self._tries, self._pause = tries, pause
         scheme = "http" if plain_http or _LOCAL.fullmatch(host) else "https"
         self._base = f"{scheme}://{'registry-1.docker.io' if self.is_docker_hub else host}/"
-        self._pool = urllib3.PoolManager(
+        self._pool = patient_pool(
             maxsize=16,
             retries=False,
             ssl_context=trusting(ca),
@@ -119,7 +120,7 @@ class Transport:
         try:
             raw = self._authorized(method, url, scope, given, body)
         except FAILURES as error:
-            raise RegistryError(f"{said}: {_why(error)}", passing=True) from None
+            raise RegistryError(f"{said}: {reason_of(error)}", passing=True) from None
         try:
             answer = Answer(raw, said, self._timeout_s)
             if answer.status not in accepted:
@@ -132,6 +133,7 @@ class Transport:
         self, method: str, url: str, scope: str, headers: Mapping[str, str], body: Any
     ) -> Any:
         if _place(url) != _place(self._base):  # an upload's place on another host
+            self._check_lead(self._base, url)
             return self._sent(method, url, headers, None, body)
         used = self._authorization(scope)
         raw = self._sent(method, url, headers, used, body)
@@ -213,13 +215,19 @@ class Transport:
                 if opened is not None:
                     opened.close()
             target = raw.headers.get("Location")
+            if raw.status == 401 and _place(url) != start:  # its challenge is not the registry's
+                _let_go(raw)
+                raise RegistryError(f"{self.host}: it leads to {url}, which asks for a login")
             if raw.status not in _REDIRECTS or not target:
                 return raw
             _let_go(raw)
             before, url = url, joined(url, target)
-            if urlsplit(url).scheme not in {"https", urlsplit(before).scheme}:
-                raise RegistryError(f"{self.host}: it redirects to {url}, which is not allowed")
+            self._check_lead(before, url)
         raise RegistryError(f"{self.host}: more than {_MOST_REDIRECTS} redirects")
+
+    def _check_lead(self, before: str, url: str) -> None:
+        if _place(url)[0] not in {"https", _place(before)[0]}:
+            raise RegistryError(f"{self.host}: it leads to {url}, which is not allowed")
 
 
 def _token(document: bytes, host: str) -> tuple[str, float]:
@@ -234,13 +242,14 @@ def _token(document: bytes, host: str) -> tuple[str, float]:
     return f"Bearer {token}", min(max(valid_s - 10, 1), 3600)
 
 
-def _place(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.netloc.rpartition("@")[2]
-
-
-def _why(error: BaseException) -> str:
-    return _OBJECT.sub("", str(error)) or type(error).__name__
+def _place(url: str) -> tuple[str | None, str | None, int | None]:
+    """Return where a request for `url` goes: urlsplit finds another host in `other\\@host`."""
+    parts = parse_url(url)
+    return (
+        parts.scheme,
+        parts.host,
+        parts.port or {"http": 80, "https": 443}.get(parts.scheme or ""),
+    )
 
 
 def _let_go(raw: Any) -> None:

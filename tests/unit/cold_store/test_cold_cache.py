@@ -158,3 +158,23 @@ def test_a_kill_leaves_whole_contents_only(tmp_path: Path) -> None:
     names = [path.parent.name + path.name for path in tmp_path.glob("??/*")]
     assert len(names) >= 25 and all(get(cache, name) for name in names)
     cache.close()
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+@pytest.mark.timeout(20)
+def test_what_is_no_file_is_left(tmp_path: Path, kind: str) -> None:
+    data = b"contents"
+    sha256 = hashlib.sha256(data).hexdigest()
+    path = tmp_path / sha256[:2] / sha256[2:]
+    path.parent.mkdir()
+    make = {"link": lambda: path.symlink_to("gone"), "pipe": lambda: os.mkfifo(path)}
+    make.get(kind, path.mkdir)()
+    cache = Cache(tmp_path, 1 << 20)
+    assert cache.opened(sha256) is None
+    cache.put(sha256, data)  # in the place of a link or a pipe, and not of a folder
+    file = cache.opened(sha256)
+    assert (file is None) == (kind == "folder")
+    if file:
+        assert file.read() == data
+        file.close()
+    cache.close()

@@ -4,8 +4,10 @@ import gzip
 import hashlib
 import itertools
 import json
+import os
 import random
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +22,9 @@ import zran
 from fake_registry import FakeRegistry, Handler
 
 from trimtab.cold_store.credentials import Credentials
-from trimtab.cold_store.index import OBJECT_BYTES, ColdIndex
+from trimtab.cold_store.index import HEAD, OBJECT_BYTES, ColdFile, ColdIndex, DamagedIndexError
+from trimtab.cold_store.node import indexes
+from trimtab.cold_store.node import store as stores
 from trimtab.cold_store.node.allowed import Allowed, IndexName
 from trimtab.cold_store.node.cache import Cache
 from trimtab.cold_store.node.misses import MissesFile
@@ -42,6 +46,7 @@ FILES = {
 }
 INDEX = zran.index_of([(BLOB, TEXT, 300_000), (TEXT, TEXT, 0)], FILES)
 OBJECTS = -(-len(LARGE) // OBJECT_BYTES)
+FILE = ColdFile(0, 512, 5, ("0" * 64,))
 
 
 @contextmanager
@@ -368,3 +373,95 @@ def test_labels_are_bounded(tmp_path: Path) -> None:
             ask(store, replace(index, digest=f"sha256:{number:064d}"), name_of(SMALL))
         text = store.answer(Request("/metrics", {})).head.decode()
     assert text.count("misses_total{") == 201 and 'index="others"} 100\n' in text
+
+
+def test_a_container_cannot_fill_a_disk_by_the_log(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with node(tmp_path, FakeRegistry()) as (store, name):
+        for number in range(2000):
+            other = IndexName(name.host, f"another/app{number}", name.digest)
+            assert ask(store, other, name_of(SMALL)).status == 403
+    assert capfd.readouterr().err.count("\n") < 500
+
+
+def test_a_full_disk_loses_misses_alone(tmp_path: Path) -> None:
+    registry = FakeRegistry()
+    registry.add("team/app", TEXT)
+    digest = registry.add("team/app", INDEX.to_bytes())
+    with registry.serving() as host:
+        cache, misses = Cache(tmp_path, 0), MissesFile(Path("/dev/full"))
+        store = Store(Registries(Credentials()), cache, Allowed([host]), misses)
+        name = IndexName(host, "team/app", digest)
+        piece = {"trimtab-piece": quote('{"file": "a"}')}
+        assert content_of(ask(store, name, name_of(TEXT[5:2005]), **piece)) == TEXT[5:2005]
+        store.close()
+
+
+def test_a_line_that_was_cut_off_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the next one would follow it, and `learn` would refuse the file."""
+    path, write = tmp_path / "misses", os.write
+    misses, index = MissesFile(path), IndexName("r.org", "a", f"sha256:{'0' * 64}")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda file, data: write(file, data[:9]))
+        misses.append(index, {"file": "a"})
+    misses.append(index, {"file": "b"})
+    assert [json.loads(line)["piece"] for line in path.open()] == [{"file": "b"}]
+
+
+def test_a_slow_registry_delays_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor do the containers that wait for it take all connections."""
+    given_up = threading.Event()
+
+    def stops(handler: Handler) -> bool:
+        handler.close_connection = True
+        return "Range" in handler.headers and given_up.wait(20)
+
+    monkeypatch.setattr(stores, "_MOST_OF_A_HOST", 20)
+    slow, other = FakeRegistry(answer=stops), FakeRegistry()
+    for registry in (slow, other):
+        registry.add("app", BLOB)
+        registry.add("app", TEXT)
+        digest = registry.add("app", INDEX.to_bytes())
+    with slow.serving() as here, other.serving() as there, ThreadPoolExecutor(20) as pool:
+        allowed, cache = Allowed([here, there]), Cache(tmp_path, 0)
+        store = Store(Registries(Credentials()), cache, allowed)
+        names = [IndexName(each, "app", digest) for each in (here, there)]
+        for number in range(20):
+            pool.submit(ask, store, names[0], name_of(LARGE, number % OBJECTS))
+        while b"wait" not in (refused := ask(store, names[0], name_of(LARGE, OBJECTS))).head:
+            time.sleep(0)
+        assert refused.status == 502
+        assert content_of(ask(store, names[1], name_of(SMALL))) == SMALL
+        given_up.set()
+        store.close()
+
+
+def test_indexes_are_kept_by_what_they_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few bytes, packed, may be hundreds of times as many in memory."""
+    monkeypatch.setattr(indexes, "_MOST_KEPT_BYTES", 1 << 19)
+    files = {f"{at:064x}": FILE for at in range(1500)}
+    one = ColdIndex("", "", INDEX.layers[1:], files)
+    registry = FakeRegistry()
+    digests = [
+        registry.add("app", replace(one, version=version).to_bytes()) for version in ("1", "2")
+    ]
+    with registry.serving() as host:
+        kept = indexes.Indexes(Registries(Credentials()), Cache(tmp_path, 0))
+        for digest in (digests[0], *digests, digests[0]):
+            kept.get(IndexName(host, "app", digest))
+    asked = [path.rpartition("/")[2] for _, path, _ in registry.requests]
+    assert asked == [*digests, digests[0]]
+
+
+@pytest.mark.parametrize("files", [[], None, "", {"0" * 64: {}}])
+def test_an_index_whose_files_are_none(files: object) -> None:
+    table = gzip.compress(
+        json.dumps({"original": "", "trimtab": "", "layers": [], "files": files}).encode()
+    )
+    with pytest.raises(DamagedIndexError):
+        ColdIndex.parse(HEAD.pack(b"TRIMTABI", 1, len(table)) + table)

@@ -8,7 +8,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -191,7 +191,8 @@ def test_a_container_that_says_nothing_holds_nobody_up(
     with serving(path_as_answer, address), ExitStack() as stack:
         silent = [stack.enter_context(connected(address)) for _ in range(12)]
         for each in silent[::2]:
-            each.sendall(b"GET / HTT")
+            with suppress(OSError):  # it may have been ended
+                each.sendall(b"GET / HTT")
         assert ask(address, "/x").endswith(b"/x")
         for each in silent:
             each.close()
@@ -287,3 +288,16 @@ def test_the_end_waits_for_those_who_asked(address: str) -> None:
         may_answer.set()
         assert received(client).endswith(b"/x")
     thread.join()
+
+
+def test_a_node_without_more_threads_goes_on(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with serving(path_as_answer, address):
+        with monkeypatch.context() as patch, connected(address) as client:
+            patch.setattr(threading.Thread, "start", none)
+            client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            with suppress(ConnectionResetError):
+                assert received(client) == b""
+        assert ask(address, "/path").endswith(b"/path")

@@ -12,7 +12,7 @@ import zran
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.cold_store.index import ColdIndex, ColdLayer, DamagedIndexError
+from trimtab.cold_store.index import Checkpoint, ColdIndex, ColdLayer, DamagedIndexError
 from trimtab.cold_store.node import layers
 from trimtab.cold_store.node.layers import DamagedLayerError, text_of
 
@@ -169,3 +169,14 @@ def test_blocks_without_text_come_to_an_end(pool: ThreadPoolExecutor) -> None:
     with pytest.raises(DamagedLayerError):
         list(text_of(index, layer, 0, 1000, fetch, pool))
     assert sum(fetched) < 32 << 20
+
+
+@pytest.mark.timeout(20)
+def test_members_without_text_take_little_time(pool: ThreadPoolExecutor) -> None:
+    """Each is as short as it can be; copying what follows at each would take minutes."""
+    blob = gzip.compress(b"") * 500_000
+    layer = ColdLayer(
+        "sha256:" + "0" * 64, len(blob), 1 << 30, "gzip", (Checkpoint(0, 0, 0, 0, 0),)
+    )
+    with pytest.raises(DamagedLayerError, match="it ends before"):
+        read(ColdIndex("", "", (layer,), {}), blob, 0, 10, pool)

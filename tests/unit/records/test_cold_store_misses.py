@@ -34,6 +34,14 @@ def test_all_nodes_of_one_image(nodes: list[Path], tmp_path: Path) -> None:
     assert [file.path for file in read_missed_files(tmp_path / "record")] == ["usr/a", "usr/b"]
 
 
+def test_what_a_container_makes_up_is_left_out(nodes: list[Path], tmp_path: Path) -> None:
+    made_up = ['{"x": 1}', "{}", '{"pid": 7, "time_s": 1.5, "file": "../a", "kind": "file"}']
+    with nodes[0].open("a") as file:
+        file.writelines(f'{{"index": "{ONE}", "piece": {piece}}}\n' for piece in made_up)
+    assert write_record(nodes[:1], [ONE], tmp_path / "record") == 3
+    assert [file.path for file in read_missed_files(tmp_path / "record")] == ["usr/a", "usr/b"]
+
+
 @pytest.mark.parametrize(
     ("indexes", "text", "said"),
     [

@@ -106,6 +106,11 @@ def _original(
         and name.host == target.host
         and registry.has_manifest(name.repository, name.reference)
     )
+    if is_there and name == target:
+        raise UserError(
+            f"{target}: is the original, which the slim image needs; give that another name with"
+            " --to"
+        )
     if name is None or not is_there:
         if asked:
             raise UserError(f"{asked}: not in the registry {target.host}; push it there first")

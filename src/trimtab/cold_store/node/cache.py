@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import os
 import re
+import stat
 import threading
 from collections import OrderedDict
 from contextlib import suppress
@@ -113,8 +114,9 @@ class Cache:
             if path.name.startswith(_PARTIAL):
                 path.unlink()
             elif _NAME.fullmatch(name := f"{path.parent.name}{path.name}"):
-                status = path.stat()
-                found.append((status.st_mtime_ns, name, status.st_size))
+                status = path.lstat()
+                if stat.S_ISREG(status.st_mode):  # a pipe would be waited for
+                    found.append((status.st_mtime_ns, name, status.st_size))
         for _, name, size_bytes in sorted(found):
             self._entries[name] = entry = _Entry(size_bytes, checked=False)
             self.used_bytes += entry.disk_bytes

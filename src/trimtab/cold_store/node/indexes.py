@@ -10,7 +10,8 @@ from trimtab.cold_store.node.cache import Cache
 from trimtab.cold_store.node.flights import Flights
 from trimtab.cold_store.node.registries import Registries
 
-_MOST_KEPT_BYTES = 128 << 20
+_MOST_KEPT_BYTES = 256 << 20  # of memory
+_AT_ONCE = 2  # are read of a registry: each takes memory
 _WAIT_S = 50
 
 
@@ -21,14 +22,17 @@ class Indexes:
         self._registries, self._cache = registries, cache
         self._flights = Flights[IndexName, ColdIndex]()
         self._lock = threading.Lock()
-        self._kept: OrderedDict[IndexName, tuple[ColdIndex, int]] = OrderedDict()
+        self._parsing = threading.Lock()  # it takes several times as much
+        self._reading: dict[str, threading.Semaphore] = {}  # by host: a slow one delays no other
+        self._kept: OrderedDict[IndexName, ColdIndex] = OrderedDict()
+        self._memory_bytes = 0
 
     def get(self, name: IndexName) -> ColdIndex:
         """Return an index. Raises RegistryError, DamagedIndexError, or TimeoutError."""
         with self._lock:
             if name in self._kept:
                 self._kept.move_to_end(name)
-                return self._kept[name][0]
+                return self._kept[name]
 
         def planned(is_flying: Callable[[IndexName], bool]) -> Sequence[IndexName]:
             return () if is_flying(name) or name in self._kept else (name,)
@@ -39,25 +43,32 @@ class Indexes:
         return future.result(_WAIT_S) if future else self.get(name)
 
     def _read(self, name: IndexName) -> None:
+        with self._lock:
+            turn = self._reading.setdefault(name.host, threading.Semaphore(_AT_ONCE))
         try:
-            sha256 = name.digest.removeprefix("sha256:")
-            if kept := self._cache.opened(sha256):
-                with kept:
-                    data = kept.read()
-            else:
-                data = self._registries.ask(
-                    name.host,
-                    lambda registry: registry.blob(name.repository, name.digest, MOST_INDEX_BYTES),
-                )
-            index = ColdIndex.parse(data)
-            self._cache.put(sha256, data)
+            with turn:
+                index = self._parsed(name)
         except Exception as error:
             self._flights.fail(name, error)
             return
         with self._lock:
-            self._kept[name] = index, len(data)
-            while len(self._kept) > 1 and sum(size for _, size in self._kept.values()) > (
-                _MOST_KEPT_BYTES
-            ):
-                self._kept.popitem(last=False)
+            self._kept[name] = index
+            self._memory_bytes += index.memory_bytes
+            while len(self._kept) > 1 and self._memory_bytes > _MOST_KEPT_BYTES:
+                self._memory_bytes -= self._kept.popitem(last=False)[1].memory_bytes
         self._flights.land(name, index)
+
+    def _parsed(self, name: IndexName) -> ColdIndex:
+        sha256 = name.digest.removeprefix("sha256:")
+        if kept := self._cache.opened(sha256):
+            with kept:
+                data = kept.read()
+        else:
+            data = self._registries.ask(
+                name.host,
+                lambda registry: registry.blob(name.repository, name.digest, MOST_INDEX_BYTES),
+            )
+        with self._parsing:
+            index = ColdIndex.parse(data)
+        self._cache.put(sha256, data)
+        return index

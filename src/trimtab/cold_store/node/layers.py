@@ -11,6 +11,7 @@ from trimtab.cold_store.node.priming import primed
 Fetch = Callable[[int, int], bytes]  # the bytes of a blob from a place up to another
 _PIECE_BYTES = 2 << 20  # of a blob at once
 _PIECES_AHEAD = 4
+_SLICE_BYTES = 1 << 14
 _TEXT_BYTES = 1 << 18  # inflated at once
 _MOST_SKIPPED_BYTES = 64 << 20
 _MOST_OVERHEAD_BYTES = 16 << 20  # of blocks that inflate to nothing
@@ -40,7 +41,7 @@ def text_of(
     first = checkpoint.compressed_offset - (1 if checkpoint.bits else 0)
     most = 2 * (skipped + end - start) + _MOST_OVERHEAD_BYTES
     last = min(layer.compressed_end(end), first + most)
-    pieces = _pieces(first, last, fetch, pool)
+    pieces = _sliced(_pieces(first, last, fetch, pool))
     place = checkpoint.uncompressed_offset
     try:
         for text in _inflated(pieces, checkpoint.bits, index.window(checkpoint)):
@@ -70,6 +71,13 @@ def _pieces(start: int, end: int, fetch: Fetch, pool: Executor) -> Iterator[byte
     finally:
         for each in waiting:
             each.cancel()
+
+
+def _sliced(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the bytes in small pieces: what is left of one is copied at the end of each member."""
+    for piece in pieces:
+        for start in range(0, len(piece), _SLICE_BYTES):
+            yield piece[start : start + _SLICE_BYTES]
 
 
 def _inflated(pieces: Iterator[bytes], bits: int, window: bytes) -> Iterator[bytes]:

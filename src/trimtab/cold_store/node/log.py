@@ -1,4 +1,4 @@
-"""The server's log: lines on standard error, the same one once a minute."""
+"""The server's log: lines on standard error, the same one once a minute, and only so many."""
 
 import sys
 import threading
@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 
 _SILENT_S = 60.0
-_MOST_REMEMBERED = 256
+_MOST_LINES = 256  # in that time, as a container can have each be another
 
 
 class Log:
@@ -17,13 +17,12 @@ class Log:
         self._said_s: OrderedDict[str, float] = OrderedDict()
 
     def say(self, text: str) -> None:
-        """Write a line, unless it was written within the last minute."""
+        """Write a line, unless it was written within the last minute, or too many were."""
         now_s = time.monotonic()
         with self._lock:
-            if now_s - self._said_s.get(text, -_SILENT_S) < _SILENT_S:
+            while self._said_s and now_s - next(iter(self._said_s.values())) >= _SILENT_S:
+                self._said_s.popitem(last=False)
+            if text in self._said_s or len(self._said_s) >= _MOST_LINES:
                 return
             self._said_s[text] = now_s
-            self._said_s.move_to_end(text)
-            if len(self._said_s) > _MOST_REMEMBERED:
-                self._said_s.popitem(last=False)
         print(f"trimtab cold-store: {text}", file=sys.stderr, flush=True)

@@ -38,8 +38,14 @@ class MissesFile:
             self._recent.move_to_end(line)
             if len(self._recent) > _MOST_REMEMBERED:
                 self._recent.popitem(last=False)
-            if is_new and os.fstat(self._descriptor).st_size + len(line) < _MOST_FILE_BYTES:
-                os.write(self._descriptor, line + b"\n")
+            size_bytes = os.fstat(self._descriptor).st_size
+            if is_new and size_bytes + len(line) < _MOST_FILE_BYTES:
+                try:
+                    is_whole = os.write(self._descriptor, line + b"\n") > len(line)
+                except OSError:
+                    return
+                if not is_whole:  # the next line is not to follow half a one
+                    os.ftruncate(self._descriptor, size_bytes)
 
 
 def piece_of(header: str) -> dict[str, str | int | float] | None:

@@ -3,10 +3,10 @@
 import hashlib
 import struct
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from io import FileIO
 
@@ -36,6 +36,15 @@ class _Key:
     index: IndexName
     layer: str
     sha256: str
+
+
+@dataclass
+class _Lane:
+    """The threads for one registry, so that a slow one delays no other; `pending` passes."""
+
+    passes: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_PASSES, "pass"))
+    ranges: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_RANGES, "range"))
+    pending: int = 0
 
 
 Data = bytes | FileIO
@@ -72,11 +81,9 @@ class Objects:
     def __init__(self, registries: Registries, cache: Cache, metrics: Metrics):
         self._registries, self._cache, self._metrics = registries, cache, metrics
         self._flights = Flights[_Key, bytes]()
-        self._passes = ThreadPoolExecutor(_PASSES, "pass")
-        self._ranges = ThreadPoolExecutor(_RANGES, "range")
+        self._lanes: dict[str, _Lane] = defaultdict(_Lane)  # by host
         self._lock = threading.Lock()
         self._followed: OrderedDict[tuple[IndexName, str], _Follow] = OrderedDict()
-        self._pending = 0
 
     def get(self, name: IndexName, index: ColdIndex, asked: str) -> Data | None:
         """Return the data of an object, as an open file if the cache had it; None if not named.
@@ -96,14 +103,16 @@ class Objects:
 
     def close(self) -> None:
         """Begin nothing more."""
-        for pool in (self._passes, self._ranges):
-            pool.shutdown(wait=False, cancel_futures=True)
+        for lane in self._lanes.values():
+            for pool in (lane.passes, lane.ranges):
+                pool.shutdown(wait=False, cancel_futures=True)
 
     def _begun(self, key: _Key, index: ColdIndex, asked: str) -> Future[bytes] | None:
         """Begin what is to be read now; return the future of an object that is not in the cache."""
         file, _, text = asked.rpartition("-")
         number = int(text)
         with self._lock:
+            lane = self._lanes[key.index.host]
             follow = self._followed.setdefault((key.index, file), _Follow())
             self._followed.move_to_end((key.index, file))
             if len(self._followed) > _MOST_FOLLOWED:
@@ -116,16 +125,18 @@ class Objects:
             if (found := index.find(f"{file}-{each:06d}")) is None:
                 break
             wanted.append((_Key(key.index, found.layer.digest, found.sha256), found))
-        future, mine = self._flights.join(key, partial(self._planned, wanted))
+        future, mine = self._flights.join(key, partial(self._planned, lane, wanted))
         run = [each for each in wanted if each[0] in mine]
         with self._lock:
             follow.begun = number + 1 + (wanted.index(run[-1]) if run else ahead // 2)
-            self._pending += bool(run)
+            lane.pending += bool(run)
         if run:
-            self._passes.submit(self._pass, index, run)
+            lane.passes.submit(self._pass, lane, index, run)
         return future
 
-    def _planned(self, wanted: _Wanted, is_flying: Callable[[_Key], bool]) -> list[_Key]:
+    def _planned(
+        self, lane: _Lane, wanted: _Wanted, is_flying: Callable[[_Key], bool]
+    ) -> list[_Key]:
         """Return what to read in one pass: what is asked for, or objects ahead if that is soon."""
 
         def is_missing(key: _Key) -> bool:
@@ -134,19 +145,19 @@ class Objects:
         keys = [key for key, _ in wanted]
         begin = next((at for at, key in enumerate(keys) if is_missing(key)), len(keys))
         end = next((at for at in range(begin, len(keys)) if not is_missing(keys[at])), len(keys))
-        is_busy = self._pending >= _PASSES
+        is_busy = lane.pending >= _PASSES
         if begin and (is_busy or begin > len(keys) // 2):
             return []
         return keys[begin : 1 if is_busy else end]
 
-    def _pass(self, index: ColdIndex, run: _Wanted) -> None:
+    def _pass(self, lane: _Lane, index: ColdIndex, run: _Wanted) -> None:
         """Read objects that follow each other, in one pass of inflating."""
         done = 0
         try:
             (key, first), (_, last) = run[0], run[-1]
             fetch = partial(self._fetch, key.index, key.layer)
             end = last.offset + last.size_bytes
-            pieces = text_of(index, first.layer, first.offset, end, fetch, self._ranges)
+            pieces = text_of(index, first.layer, first.offset, end, fetch, lane.ranges)
             for data in _parts(pieces, (found.size_bytes for _, found in run)):
                 key, _ = run[done]
                 if hashlib.sha256(data).hexdigest() != key.sha256:
@@ -159,7 +170,7 @@ class Objects:
                 self._flights.fail(key, error)
         finally:
             with self._lock:
-                self._pending -= 1
+                lane.pending -= 1
 
     def _fetch(self, name: IndexName, digest: str, start: int, end: int) -> bytes:
         data = self._registries.ask(

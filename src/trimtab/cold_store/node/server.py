@@ -14,7 +14,7 @@ from pathlib import Path
 
 from trimtab.cold_store.node.store import Request, Response
 
-_MOST_CONNECTIONS = 256
+_MOST_CONNECTIONS = 1024
 _MOST_HEAD_BYTES = 8192
 _HEAD_S, _SEND_S, _END_S = 5.0, 10.0, 5.0
 _BACKLOG = 512
@@ -56,7 +56,10 @@ class Server:
                     self._end_slowest()
                     self._lock.wait(1)
                 self._connections += 1
-            threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+            try:
+                threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+            except RuntimeError:  # the system gives no more threads
+                self._end(connection)
         with self._lock:
             self._lock.wait_for(lambda: not self._connections, _END_S)
 
@@ -88,10 +91,13 @@ class Server:
         except Exception as error:
             print(f"trimtab cold-store: {type(error).__name__}: {error}", file=sys.stderr)
         finally:
-            connection.close()
-            with self._lock:
-                self._connections -= 1
-                self._lock.notify_all()
+            self._end(connection)
+
+    def _end(self, connection: socket.socket) -> None:
+        connection.close()
+        with self._lock:
+            self._connections -= 1
+            self._lock.notify_all()
 
     @contextmanager
     def _waiting(self, connection: socket.socket) -> Iterator[None]:

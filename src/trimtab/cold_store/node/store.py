@@ -1,7 +1,11 @@
 """What the server answers to each request."""
 
 import os
+import threading
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from trimtab.cold_store.index import DamagedIndexError
@@ -15,6 +19,8 @@ from trimtab.cold_store.node.misses import MissesFile, piece_of
 from trimtab.cold_store.node.objects import Data, Objects, head_of
 from trimtab.cold_store.node.registries import Registries
 from trimtab.cold_store.registry import RegistryError
+
+_MOST_OF_A_HOST = 384  # of the server's connections
 
 
 class Request(NamedTuple):
@@ -46,6 +52,8 @@ class Store:
         self._cache, self._allowed, self._misses = cache, allowed, misses
         self._metrics = Metrics()
         self._log = Log()
+        self._lock = threading.Lock()
+        self._asking = Counter[str]()  # by host
         self._indexes = Indexes(registries, cache)
         self._objects = Objects(registries, cache, self._metrics)
         self.close = self._objects.close
@@ -80,7 +88,8 @@ class Store:
         if piece is not None and self._misses is not None:
             self._misses.append(index_name, piece)
         try:
-            found = self._objects.get(index_name, self._indexes.get(index_name), name)
+            with self._turn(index_name.host):
+                found = self._objects.get(index_name, self._indexes.get(index_name), name)
         except (RegistryError, DamagedIndexError, DamagedLayerError) as error:
             return "failed", _said(502, str(error)), 0
         except TimeoutError:
@@ -94,6 +103,19 @@ class Store:
             outcome, kept_bytes = "cache", size_bytes
         response = Response(200, head_of(size_bytes), found, "application/octet-stream")
         return outcome, response, kept_bytes
+
+    @contextmanager
+    def _turn(self, host: str) -> Iterator[None]:
+        """Leave connections to who asks for what other registries have."""
+        with self._lock:
+            if self._asking[host] >= _MOST_OF_A_HOST:
+                raise RegistryError(f"{host}: too many requests wait for it")
+            self._asking[host] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._asking[host] -= 1
 
 
 def _object_name(path: str) -> str:

@@ -4,7 +4,6 @@ OCI image specification v1.1, manifest.md ("Guidelines for Artifact Usage"); dis
 specification v1.1, "Pushing Manifests with Subject" and "Referrers Tag Schema".
 """
 
-import json
 from typing import Any
 
 from trimtab.cold_store.index import ColdIndex
@@ -70,9 +69,7 @@ def _add_to_tag(
     registry: Registry, repository: str, subject: str, descriptor: dict[str, Any]
 ) -> None:
     tag = subject.replace(":", "-")
-    listed: list[dict[str, Any]] = []
-    if registry.has_manifest(repository, tag):
-        listed = json.loads(registry.manifest(repository, tag)[0])["manifests"]
-    others = [each for each in listed if each["digest"] != descriptor["digest"]]
+    listed = registry.tagged_referrers(repository, subject)
+    others = [each for each in listed if each.get("digest") != descriptor["digest"]]
     index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [*others, descriptor]}
     registry.put_manifest(repository, tag, json_bytes(index), INDEX)

@@ -49,7 +49,7 @@ def download(
     with new_layout(destination) as layout:
         layout.add_blob(manifest)
         for blob in {each.digest: each for each in (config, *blobs)}.values():
-            layout.add(_writing(registry, repository, blob.digest))
+            layout.add(_writing(registry, repository, blob))
         layers = [blob.digest for blob in blobs]
         named = Reference(registry.host, repository, tag)
         add_index(layout, described, platform, named, config.digest, layers)
@@ -74,10 +74,12 @@ def _manifest(
     raise UserError(f"{name}: has no image for {platform}, but for {every}")
 
 
-def _writing(registry: Registry, repository: str, digest: str) -> Callable[[IO[bytes]], str]:
+def _writing(
+    registry: Registry, repository: str, blob: OciDescriptor
+) -> Callable[[IO[bytes]], str]:
     def write(file: IO[bytes]) -> str:
-        for piece in registry.blob_chunks(repository, digest):
+        for piece in registry.blob_chunks(repository, blob.digest, blob.size_bytes):
             file.write(piece)
-        return blob_name(digest)
+        return blob_name(blob.digest)
 
     return write

@@ -5,7 +5,13 @@ from collections.abc import Iterable
 from operator import attrgetter
 from pathlib import Path
 
-from trimtab.cold_store.index import MOST_INDEX_BYTES, OBJECT_BYTES, ColdFile, ColdIndex
+from trimtab.cold_store.index import (
+    MOST_INDEX_BYTES,
+    OBJECT_BYTES,
+    ColdFile,
+    ColdIndex,
+    DamagedIndexError,
+)
 from trimtab.cold_store.registry import Registry
 from trimtab.debloating.shipping.names import RegistryName
 from trimtab.debloating.store import store_object
@@ -16,9 +22,20 @@ from trimtab.images.tar.stream import ByteStream
 
 
 def index_at(registry: Registry, line: str) -> ColdIndex:
-    """Return the cold index of the label or file `line`, HOST/REPOSITORY@DIGEST."""
+    """Return the cold index of the label or file `line`, HOST/REPOSITORY@DIGEST.
+
+    Raises UserError for a damaged one, and RegistryError if the registry fails.
+    """
     name = RegistryName.parse(line)
-    return ColdIndex.parse(registry.blob(name.repository, name.reference, MOST_INDEX_BYTES))
+    if name.host != registry.host:
+        raise UserError(
+            f"{line}: its cold index is not in {registry.host}; pull the image from {name.host}, or"
+            f" push it to {registry.host} with `trimtab image push`"
+        )
+    try:
+        return ColdIndex.parse(registry.blob(name.repository, name.reference, MOST_INDEX_BYTES))
+    except DamagedIndexError as error:
+        raise UserError(f"{line}: {error}") from None
 
 
 def fill_store(registry: Registry, repository: str, index: ColdIndex, store: Path) -> int:
@@ -32,7 +49,7 @@ def fill_store(registry: Registry, repository: str, index: ColdIndex, store: Pat
         by_layer.setdefault(file.layer, []).append((sha256, file))
     for number, files in sorted(by_layer.items()):
         layer = index.layers[number]
-        chunks = registry.blob_chunks(repository, layer.digest)
+        chunks = registry.blob_chunks(repository, layer.digest, layer.size_bytes)
         try:
             _store_files(store, chunks, Compression(layer.compression), files)
         except DamagedError as error:
@@ -49,6 +66,8 @@ def _store_files(
     pieces = iter(decompressed(chunks, compression))
     stream = ByteStream(lambda: next(pieces, b""))
     for sha256, file in sorted(files, key=lambda each: attrgetter("offset")(each[1])):
+        if file.offset < stream.position:
+            raise DamagedError("holds files of the index that overlap")
         stream.skip(file.offset - stream.position)
         for number, expected in enumerate(file.objects):
             left = file.offset + file.size_bytes - stream.position

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from trimtab.cold_store.index import ColdIndex, ColdLayer
+from trimtab.cold_store.index import MOST_INDEX_BYTES, ColdIndex, ColdLayer, DamagedIndexError
 from trimtab.cold_store.registry import Registry
 from trimtab.debloating.shipping.artifact import EMPTY, put_artifact
 from trimtab.debloating.shipping.cold_blob import write_cold_blob
@@ -71,7 +71,7 @@ def push(
     Raises UserError if something is in neither, and RegistryError if the registry fails.
     """
     index, blob = _index(removed_pieces(slim), original, store, place / _COLD_BLOB)
-    data = index.to_bytes() if index.files else b""
+    data = _readable(index) if index.files else b""
     line = target.at(digest_of(data)) if data else ""
     labels = labels_of(_name_of(registry, original), line)
     files = {}
@@ -126,6 +126,21 @@ def _index(
     if left.size_bytes:
         raise _not_found(left, original, store)
     return builder.index(original.downloaded.manifest_digest if original else ""), blob
+
+
+def _readable(index: ColdIndex) -> bytes:
+    """Return an index as it is stored. Raises UserError if no node would read it."""
+    data = index.to_bytes()
+    try:
+        if len(data) > MOST_INDEX_BYTES:
+            raise DamagedIndexError(f"it has {len(data):,} bytes")
+        ColdIndex.parse(data)
+    except DamagedIndexError as error:
+        raise UserError(
+            f"the {len(index.files):,} removed files are too many for a cold index: {error}; give"
+            " containers the folder `store` that is beside the slim image"
+        ) from None
+    return data
 
 
 def _not_found(left: RemovedPieces, original: Original | None, store: Path | None) -> UserError:

@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.errors import UserError
 from trimtab.records.document import PART, first_mistake
+from trimtab.records.misses.record_lines import line_of
 from trimtab.records.values import Text
 from trimtab.untrusted import lines_of_untrusted
 
@@ -26,8 +27,10 @@ class ColdStoreMiss:
 _MISS: TypeAdapter[ColdStoreMiss] = TypeAdapter(ColdStoreMiss)
 
 
-def write_record(files: Sequence[Path], indexes: Collection[str], record: Path) -> None:
+def write_record(files: Sequence[Path], indexes: Collection[str], record: Path) -> int:
     """Write the misses in `files` of images with one of `indexes` as a record `fallback.jsonl`.
+
+    Return how many were left out: a container may have told the node anything.
 
     Without `indexes`, all files have to be of one image. Raises UserError if they are of several,
     if they have none, or for a line that no cold store wrote.
@@ -40,10 +43,20 @@ def write_record(files: Sequence[Path], indexes: Collection[str], record: Path) 
             " made here with --index, as `trimtab image inspect` shows it:"
             f" {' or '.join(sorted(found))}"
         )
-    lines = [json.dumps(miss.piece) for miss in misses if not indexes or miss.index in indexes]
+    told = [json.dumps(miss.piece) for miss in misses if not indexes or miss.index in indexes]
+    lines = [line for line in told if _is_of_a_fallback(line)]
     if not lines:
         raise UserError(f"{', '.join(map(str, files))}: no misses of the image that was made here")
     record.write_text("\n".join(lines) + "\n")
+    return len(told) - len(lines)
+
+
+def _is_of_a_fallback(line: str) -> bool:
+    try:
+        line_of(line.encode())
+    except ValueError:
+        return False
+    return True
 
 
 def _misses_in(path: Path) -> Iterator[ColdStoreMiss]:

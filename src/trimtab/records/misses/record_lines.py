@@ -82,7 +82,7 @@ def lines_of_record(path: Path) -> Iterator[Line]:
     with suppress(FileNotFoundError):
         for number, text in enumerate(lines_of_untrusted(path, _MOST_BYTES, _MOST_LINES), 1):
             try:
-                yield _line_of(text)
+                yield line_of(text)
             except ValueError as error:
                 why = first_mistake(error) if isinstance(error, ValidationError) else error
                 raise UserError(
@@ -91,7 +91,8 @@ def lines_of_record(path: Path) -> Iterator[Line]:
                 ) from None
 
 
-def _line_of(line: bytes) -> Line:
+def line_of(line: bytes) -> Line:
+    """Parse a line. Raises ValueError for one that no fallback wrote."""
     if len(line) > _MOST_BYTES_OF_A_LINE:
         raise ValueError(f"longer than {_MOST_BYTES_OF_A_LINE} bytes")
     # Names are bytes; invalid UTF-8 is written as in documents.
@@ -101,5 +102,5 @@ def _line_of(line: bytes) -> Line:
     document = parse_json(text)
     keys = document if isinstance(document, dict) else {}
     kind = next((_KINDS[key] for key in _KINDS if key in keys), _CALL)
-    line_of: Line = kind.validate_json(text, strict=True)
-    return line_of
+    parsed: Line = kind.validate_json(text, strict=True)
+    return parsed

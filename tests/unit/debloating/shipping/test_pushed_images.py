@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_registry import FakeRegistry, digest_of
+from fake_registry import FakeRegistry, Handler, digest_of
 from handmade import config_of, entry, layer, oci_image
 from machine_root import root_of_programs, tar_of_entered
 
 from trimtab.cli.verbs import app
+from trimtab.cold_store import index as cold_index
 from trimtab.cold_store.index import ColdIndex
 from trimtab.debloating.shipping.artifact import ARTIFACT_TYPE
 from trimtab.errors import UserError
@@ -141,6 +142,49 @@ def test_layers_of_another_repository_are_mounted(workspace: Path, lower: bytes)
     assert uploads == 5  # two layers and config of the slim image, the index, the empty config
 
 
+def test_layers_are_copied_where_they_cannot_be_mounted(workspace: Path, lower: bytes) -> None:
+    def refuses(handler: Handler) -> bool:
+        if "mount=" in handler.path:
+            handler.send(405)
+        return "mount=" in handler.path
+
+    registry = FakeRegistry(answer=refuses)
+    hold(registry, "base/demo", lower, UPPER)
+    with registry.serving() as host:
+        trimtab("image", "push", str(workspace / "slim.tar"), "--to", f"{host}/slim/demo:slim",
+                "--original", f"{host}/base/demo:1")  # fmt: skip
+    index, _ = index_in(registry, "slim/demo")
+    assert all(("slim/demo", layer.digest) in registry.blobs for layer in index.layers)
+
+
+@pytest.mark.parametrize("listed", [b"x", b'{"manifests": [5]}'])
+def test_a_damaged_list_of_referrers_is_said(workspace: Path, lower: bytes, listed: bytes) -> None:
+    def lies(handler: Handler) -> bool:
+        is_list = handler.command != "PUT" and "/manifests/sha256-" in handler.path
+        if is_list:
+            handler.send(200, listed, Content_Type=f"{OCI}.index.v1+json")
+        return is_list
+
+    registry = FakeRegistry(answer=lies, subjects=False)
+    hold(registry, "demo", lower, UPPER)
+    with registry.serving() as host, pytest.raises(UserError, match="referrers is damaged"):
+        trimtab("image", "push", str(workspace / "slim.tar"), "--to", f"{host}/demo:slim",
+                "--original", f"{host}/demo:1")  # fmt: skip
+    assert ("demo", "slim") not in registry.manifests
+
+
+def test_an_index_that_no_node_reads_is_not_pushed(
+    workspace: Path, lower: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cold_index, "_MOST_VALUES", 5)
+    registry = FakeRegistry()
+    hold(registry, "demo", lower, UPPER)
+    with registry.serving() as host, pytest.raises(UserError, match="too many for a cold index"):
+        trimtab("image", "push", str(workspace / "slim.tar"), "--to", f"{host}/demo:slim",
+                "--original", f"{host}/demo:1")  # fmt: skip
+    assert registry.count("PUT", "/") == 0
+
+
 @pytest.mark.parametrize("held", ["nothing", "zstd", "a layer"])
 def test_what_the_registry_lacks_is_one_blob(
     workspace: Path, lower: bytes, tmp_path: Path, held: str
@@ -174,6 +218,7 @@ def test_what_is_nowhere_is_said_before_anything_is_named(
         for words, said in (
             ((), r"are neither in the registry nor elsewhere: push the image.*--original"),
             (("--original", f"{host}/demo:2"), "push it there first"),
+            (("--original", f"{host}/demo:1", "--to", f"{host}/demo:1"), "is the original, which"),
             (
                 ("--original", f"{host}/demo:1"),
                 r"^2 of the removed files, as srv/.*in the original in demo.*--store",
