@@ -6,7 +6,7 @@ from types import TracebackType
 # By the top-level name of the import.
 _OF_ONE = {
     "altair": "report", "jinja2": "report", "markupsafe": "report", "vl_convert": "report",
-    "docker": "engine", "indexed_gzip": "engine", "requests": "engine", "urllib3": "engine",
+    "docker": "engine", "indexed_gzip": "engine", "requests": "engine",
     "dvc": "dvc", "pygit2": "growth", "snakemake": "workflow",
     "numba": "simulate", "optuna": "tune", "pyspark": "spark",
     "kubernetes": "kubernetes", "psycopg": "postgresql", "zeus": "zeus",

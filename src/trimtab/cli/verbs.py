@@ -177,17 +177,12 @@ def learn(
         return
     say_what_came_back(folder)
     slim = SlimFolder(folder)
-    if record or misses:
-        with (
-            console.step("making the environment again"),
-            tempfile.TemporaryDirectory(prefix="trimtab-") as place,
-        ):
-            if misses:
-                record = Path(place, "fallback.jsonl")
-                if left_out := write_record(misses, index or (), record):
-                    console.notes.print(f"{left_out:,} lines are no misses, and were left out")
-            assert record is not None
+    if record:
+        with console.step("making the environment again"):
             missed = slim.learn_from_record(record)
+    elif misses:
+        with console.step("making the environment again"):
+            missed = _learned_from_nodes(slim, misses, index or ())
     else:
         with console.bars("running it in the slim environment") as progress:
             missed = slim.learn_from_runs(repeats, settling_bar(progress, repeats))
@@ -199,6 +194,14 @@ def learn(
     changed = slim.environment if slim.is_workspace else slim.learned
     console.path(changed)
     console.result({"missed": missed, "learned": slim.learned, "changed": changed})
+
+
+def _learned_from_nodes(slim: SlimFolder, misses: list[Path], indexes: Collection[str]) -> int:
+    with tempfile.TemporaryDirectory(prefix="trimtab-") as place:
+        record = Path(place, "fallback.jsonl")
+        if left_out := write_record(misses, indexes, record):
+            console.notes.print(f"{left_out:,} lines are no misses, and were left out")
+        return slim.learn_from_record(record)
 
 
 @app.command()
