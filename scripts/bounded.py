@@ -11,6 +11,7 @@ import sys
 from types import FrameType
 
 _SECONDS_TO_END = 10
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 
 def _end_group(group: int, process: "subprocess.Popen[bytes]") -> None:
@@ -29,10 +30,17 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def main() -> int:
     """Run the command of the command line and return its exit status, or 124 after its time."""
     limit_s, command = float(sys.argv[1]), sys.argv[2:]
-    signal.signal(signal.SIGTERM, _interrupt)
+    # A signal while the command starts waits until it can be ended.
+    early: list[int] = []
+    for number in _INTERRUPTS:
+        signal.signal(number, lambda number, _: early.append(number))
     # A session of its own, so that one signal reaches all that it started.
     process = subprocess.Popen(command, start_new_session=True)
     try:
+        for number in _INTERRUPTS:
+            signal.signal(number, _interrupt)
+        if early:
+            _interrupt(early[0], None)
         status = process.wait(limit_s)
     except subprocess.TimeoutExpired:
         print(f"== {' '.join(command)}: not done after {limit_s:g} s; processes:", flush=True)
