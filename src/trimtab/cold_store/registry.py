@@ -3,16 +3,13 @@
 import hashlib
 import json
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
-from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
 from trimtab.cold_store.answers import Answer, RegistryError
-from trimtab.cold_store.credentials import Credentials
 from trimtab.cold_store.transport import Transport, joined
 
 __all__ = ["Registry", "RegistryError"]
@@ -34,25 +31,11 @@ _NEXT = re.compile(r'<([^>]*)>; *rel="?next"?')
 
 
 class Registry:
-    """The registry `host` (HOST[:PORT]; docker.io too). Thread-safe.
+    """The registry that `transport` leads to. Thread-safe; all methods raise RegistryError."""
 
-    It is asked by https, by http if it is this machine or with `plain_http`; `ca` has further
-    certificate authorities. All methods raise RegistryError; `pause` waits before another try.
-    """
-
-    def __init__(
-        self,
-        host: str,
-        credentials: Credentials,
-        ca: Path | None = None,
-        plain_http: bool = False,
-        timeout_s: float = 20,
-        tries: int = 4,
-        pause: Callable[[float], None] = time.sleep,
-    ):
-        self.host = host
-        self._transport = Transport(host, credentials, ca, plain_http, timeout_s, tries, pause)
-        self._again = self._transport.again
+    def __init__(self, transport: Transport):
+        self.host = transport.host
+        self._transport, self._again = transport, transport.again
 
     def manifest(self, repository: str, reference: str) -> tuple[bytes, str, str]:
         """Return the bytes, the media type and the digest of a manifest, by its tag or digest."""

@@ -58,9 +58,10 @@ def joined(base: str, url: str) -> str:
 
 
 class Transport:
-    """Requests to the registry `host`, with its credentials; connections stay open.
+    """Requests to the registry `host` (HOST[:PORT]; docker.io too); connections stay open.
 
-    `ca` has further certificate authorities. Thread-safe.
+    It is asked by https, by http if it is this machine or with `plain_http`; `ca` has further
+    certificate authorities. `pause` waits before another try. Thread-safe.
     """
 
     def __init__(

@@ -5,6 +5,7 @@ is written here, in the layout of `native/fallback/sidecar.h`.
 """
 
 import os
+import struct
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -57,6 +58,8 @@ _STORE, _GPU_CODE_REMOVED = "store", "gpu_code_removed"
 _MAGIC = b"TRIMTAB4"
 _NOT_STARTED, _HOLDS_TRAPS = 1, 2
 _LOCATION_BYTES = 4008
+# The magic, flags, kind, bytes and SHA-256 of the original, six numbers, the layout, the location.
+_HEADER = struct.Struct(f"<8sIIQ32s6IQ{_LOCATION_BYTES}s")
 _LARGEST_BYTES = (1 << 32) - 1  # of a file, by the width of addresses in a sidecar
 _KINDS = {Fallback.ORIGINAL: 0, Fallback.PACKED: 1, Fallback.STORE: 1}
 _WORKERS = min(8, len(os.sched_getaffinity(0)))
@@ -114,6 +117,14 @@ def add_fallback(
                     ours.write(_GPU_CODE_REMOVED, b"")
             for program in (FALLBACK_LIBRARY, FETCHER):
                 ours.write(program.name, native_path(program.name).read_bytes(), 0o755)
+
+
+def original_in(sidecar: bytes) -> tuple[bytes, int, str]:
+    """Return the SHA-256 and bytes of a sidecar's original, and its location, "" for the
+    environment's own store. Raises struct.error for a sidecar that is cut off.
+    """
+    _, _, _, size_bytes, sha256, *_, place = _HEADER.unpack_from(sidecar)
+    return sha256, size_bytes, os.fsdecode(place.rstrip(b"\0"))
 
 
 def not_as_debloated(original: Path) -> UserError:
@@ -187,18 +198,9 @@ def _sidecar(
 ) -> bytes:
     numbers = [len(pages.holes), len(pages.pieces), len(pages.functions), len(pages.kernels)]
     numbers += [len(digests.chunks), len(pages.text)]
-    header = b"".join(
-        (
-            _MAGIC,
-            flags.to_bytes(4, "little"),
-            _KINDS[kind].to_bytes(4, "little"),
-            digests.size_bytes.to_bytes(8, "little"),
-            digests.sha256,
-            *(number.to_bytes(4, "little") for number in numbers),
-            layout.to_bytes(8, "little"),
-            os.fsencode(location).ljust(_LOCATION_BYTES, b"\0"),
-        )
-    )
+    place = os.fsencode(location)
+    facts = (flags, _KINDS[kind], digests.size_bytes, digests.sha256, *numbers, layout, place)
+    header = _HEADER.pack(_MAGIC, *facts)
     rows = (pages.holes, pages.pieces, pages.functions, pages.kernels)
     return b"".join((header, *(row.tobytes() for row in rows), *digests.chunks, pages.text))
 

@@ -59,14 +59,14 @@ def whole_digest_of(path: Path) -> LibraryDigests:
 
 def add_to_store(root: Path, library: Path, digests: LibraryDigests) -> None:
     """Store a library below the folder `root`; existing objects stay."""
-    folder = root / _folder_of(digests)
+    folder = root / _folder_of(digests.sha256)
     numbers = range(-(-digests.size_bytes // _OBJECT_BYTES))
-    missing = [each for each in numbers if not (folder / _name_of(digests, each)).exists()]
+    missing = [each for each in numbers if not (folder / _name_of(digests.sha256, each)).exists()]
     if not missing:
         return
 
     def write(number: int, data: bytes) -> None:
-        write_whole(folder / _name_of(digests, number), _object(data, None))
+        write_whole(folder / _name_of(digests.sha256, number), _object(data, None))
 
     _for_each_object(library, missing, write)
 
@@ -84,29 +84,28 @@ def pack_into(
     """
     starts = range(0, len(wanted), _OBJECT_CHUNKS)
     chosen = [wanted[start : start + _OBJECT_CHUNKS] for start in starts]
-    with top.folder(_folder_of(digests), make=True) as folder:
+    with top.folder(_folder_of(digests.sha256), make=True) as folder:
 
         def write(number: int, data: bytes) -> None:
-            folder.write(_name_of(digests, number), _object(data, chosen[number]), mode)
+            folder.write(_name_of(digests.sha256, number), _object(data, chosen[number]), mode)
 
         _for_each_object(library, [at for at, each in enumerate(chosen) if each.any()], write)
 
 
-def store_object(root: Path, sha256: str, number: int, data: bytes) -> None:
+def store_object(root: Path, sha256: bytes, number: int, data: bytes) -> None:
     """Store the object `number` of the original with this SHA-256 below the folder `root`."""
-    write_whole(
-        root / sha256[:2] / f"{sha256[: 2 * DIGEST_BYTES]}-{number:06d}", _object(data, None)
-    )
+    write_whole(root / _folder_of(sha256) / _name_of(sha256, number), _object(data, None))
 
 
-def stored_contents(root: Path, name: bytes, size_bytes: int) -> Iterator[bytes] | None:
+def stored_contents(root: Path, sha256: bytes, size_bytes: int) -> Iterator[bytes] | None:
     """Return the objects of an original in the store `root`, one after another.
 
-    `name` is the first half of its SHA-256, which the caller checks. None if one is missing; raises
-    UserError for one that is damaged.
+    Of `sha256` the first DIGEST_BYTES suffice; the caller checks it. None if an object is missing;
+    raises UserError for one that is damaged.
     """
     count = -(-size_bytes // _OBJECT_BYTES)
-    paths = [root / name[:1].hex() / f"{name.hex()}-{number:06d}" for number in range(count)]
+    folder = root / _folder_of(sha256)
+    paths = [folder / _name_of(sha256, number) for number in range(count)]
     if not all(path.is_file() for path in paths):
         return None
     return (
@@ -151,12 +150,12 @@ def _for_each_object(
             list(pool.map(read_and_write, numbers))
 
 
-def _folder_of(digests: LibraryDigests) -> str:
-    return digests.sha256[:1].hex()
+def _folder_of(sha256: bytes) -> str:
+    return sha256[:1].hex()
 
 
-def _name_of(digests: LibraryDigests, number: int) -> str:
-    return f"{digests.sha256[:DIGEST_BYTES].hex()}-{number:06d}"
+def _name_of(sha256: bytes, number: int) -> str:
+    return f"{sha256[:DIGEST_BYTES].hex()}-{number:06d}"
 
 
 def _objects(path: Path) -> Iterator[bytes]:

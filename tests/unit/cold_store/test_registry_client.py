@@ -12,6 +12,7 @@ from fake_registry import FakeRegistry, Handler, digest_of
 
 from trimtab.cold_store.credentials import Credentials
 from trimtab.cold_store.registry import Registry, RegistryError
+from trimtab.cold_store.transport import Transport
 
 DATA = bytes(range(256)) * 400
 INDEX = "application/vnd.oci.image.index.v1+json"
@@ -22,7 +23,8 @@ def client(host: str, login: str = "", **options: object) -> Registry:
     name, _, password = login.partition(":")
     auths = {host: {"username": name, "password": password}} if login else {}
     pauses: list[float] = []
-    return Registry(host, Credentials({"auths": auths}), pause=pauses.append, **options)  # type: ignore[arg-type]
+    given = Credentials({"auths": auths})
+    return Registry(Transport(host, given, pause=pauses.append, **options))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("tokens", [False, True])
@@ -155,7 +157,7 @@ def test_a_busy_registry_is_asked_again(status: int) -> None:
     digest = registry.add("a", DATA)
     pauses: list[float] = []
     with registry.serving() as host:
-        asked = Registry(host, Credentials(), pause=pauses.append)
+        asked = Registry(Transport(host, Credentials(), pause=pauses.append))
         assert asked.blob("a", digest, len(DATA)) == DATA
     assert pauses == [2, 2]
 

@@ -15,6 +15,7 @@ from fake_registry import FakeRegistry, Handler
 from trimtab.cold_store import transport
 from trimtab.cold_store.credentials import Credential, Credentials, CredentialsError
 from trimtab.cold_store.registry import Registry, RegistryError
+from trimtab.cold_store.transport import Transport
 
 AUTH = base64.b64encode(b"me:se:cret").decode()
 ME = Credential("me", "se:cret")
@@ -90,7 +91,7 @@ def test_an_identity_token_is_exchanged() -> None:
     digest = registry.add("a", b"data")
     with registry.serving() as host:
         auths = {"auths": {host: {"identitytoken": "mine"}}}
-        assert Registry(host, Credentials(auths)).blob("a", digest, 9) == b"data"
+        assert Registry(Transport(host, Credentials(auths))).blob("a", digest, 9) == b"data"
     [(method, form)] = seen
     assert method == "POST" and b"refresh_token=mine" in form and b"grant_type=refresh" in form
 
@@ -115,16 +116,17 @@ def test_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = FakeRegistry(tls=context)
     digest = registry.add("a", b"data")
     with registry.serving() as host:
-        assert Registry(host, Credentials(), certificate).blob("a", digest, 9) == b"data"
+        asked = Registry(Transport(host, Credentials(), certificate))
+        assert asked.blob("a", digest, 9) == b"data"
         with pytest.raises(RegistryError, match="certificate verify failed"):
-            Registry(host, Credentials(), tries=1).blob("a", digest, 9)
+            Registry(Transport(host, Credentials(), tries=1)).blob("a", digest, 9)
         registry.redirect = host  # by http
         with pytest.raises(RegistryError, match="not allowed"):
-            Registry(host, Credentials(), certificate).blob("a", digest, 9)
+            Registry(Transport(host, Credentials(), certificate)).blob("a", digest, 9)
 
 
 def test_authorities_that_are_none(tmp_path: Path) -> None:
     for text in ("", "no PEM"):
         (tmp_path / "ca.pem").write_text(text)
         with pytest.raises(RegistryError, match=r"ca\.pem"):
-            Registry("r.org", Credentials(), tmp_path / "ca.pem")
+            Registry(Transport("r.org", Credentials(), tmp_path / "ca.pem"))

@@ -1,7 +1,5 @@
 """`trimtab image pack`: an image of a folder, without an engine."""
 
-import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -77,11 +75,7 @@ def _empty(output: Path) -> Image:
 
 
 def _with_start(image: Image, command: list[str], variables: list[str]) -> Image:
-    document = image.config.document.values
-    start = dict(document.get("config") or {})
-    if command:
-        start.update(Entrypoint=None, Cmd=command)
+    changed: dict[str, object] = {"Entrypoint": None, "Cmd": command} if command else {}
     if variables:
-        start["Env"] = [*(start.get("Env") or []), *variables]
-    data = json.dumps({**document, "config": start}).encode()
-    return replace(image, config=Config(Fields.parse(data), image.config.diff_ids))
+        changed["Env"] = [*image.config.run().environment, *variables]
+    return image.started_with(changed)

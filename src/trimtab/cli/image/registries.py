@@ -10,6 +10,7 @@ import typer
 
 from trimtab.cold_store.credentials import Credentials, CredentialsError
 from trimtab.cold_store.registry import Registry, RegistryError
+from trimtab.cold_store.transport import Transport
 from trimtab.debloating.shipping.names import RegistryName
 from trimtab.errors import UserError
 
@@ -32,7 +33,7 @@ def registry_at(host: str, ca: Path | None, plain_http: bool) -> Iterator[Regist
     Raises UserError for the errors of registries and credentials.
     """
     try:
-        yield Registry(host, Credentials.read(), ca, plain_http)
+        yield Registry(Transport(host, Credentials.read(), ca, plain_http))
     except (RegistryError, CredentialsError) as error:
         raise UserError(str(error)) from None
 

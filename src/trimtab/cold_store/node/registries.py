@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from trimtab.cold_store.credentials import Credentials
 from trimtab.cold_store.registry import Registry, RegistryError
-from trimtab.cold_store.transport import trusting
+from trimtab.cold_store.transport import Transport, trusting
 
 _LEFT_ALONE_S = 1.0
 _TIMEOUT_S, _TRIES = 10.0, 2
@@ -52,12 +52,7 @@ class Registries:
     def _registry(self, host: str) -> Registry:
         with self._lock:
             if host not in self._open:
-                self._open[host] = Registry(
-                    host,
-                    self._credentials,
-                    self._ca,
-                    host in self._plain_http,
-                    timeout_s=_TIMEOUT_S,
-                    tries=_TRIES,
-                )
+                plain = host in self._plain_http
+                given = (host, self._credentials, self._ca, plain, _TIMEOUT_S, _TRIES)
+                self._open[host] = Registry(Transport(*given))
             return self._open[host]

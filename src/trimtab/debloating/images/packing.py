@@ -1,10 +1,8 @@
 """Write the slim image from the slim file system and the original image."""
 
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
@@ -12,7 +10,7 @@ from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.images.health_check import is_unserved
 from trimtab.debloating.shipping.labels import labels_of
 from trimtab.errors import TrimtabError, UserError
-from trimtab.images.archives.image import Config, Image
+from trimtab.images.archives.image import Image
 from trimtab.images.compression import Compression
 from trimtab.images.merging import merged_view
 from trimtab.images.view import View
@@ -68,7 +66,7 @@ def pack(
     """
     view, kept = slim_view(original, slim, changed)
     return write_image(
-        labelled(started(original.image, slim), labels_of(_original_name(original))),
+        started(original.image, slim).labelled(labels_of(_original_name(original))),
         view,
         destination,
         name=slim_name(original),
@@ -94,17 +92,7 @@ def started(image: Image, slim: Path) -> Image:
         changed["Healthcheck"] = {**health_check, "Test": ["CMD", starter, *check]}
     if not changed:
         return image
-    document = image.config.document.values
-    values = {**document, "config": {**(document.get("config") or {}), **changed}}
-    return replace(image, config=Config.parse(json.dumps(values).encode()))
-
-
-def labelled(image: Image, labels: Mapping[str, str]) -> Image:
-    """Return `image` with `labels` added to its own."""
-    document = image.config.document.values
-    start = document.get("config") or {}
-    values = {**document, "config": {**start, "Labels": {**(start.get("Labels") or {}), **labels}}}
-    return replace(image, config=Config.parse(json.dumps(values).encode()))
+    return image.started_with(changed)
 
 
 def slim_view(original: Unpacked, slim: Path, changed: set[str]) -> tuple[View, list[str]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from trimtab.cold_store.index import OBJECT_BYTES
 from trimtab.debloating.shipping.removed_pieces import RemovedPieces
+from trimtab.debloating.store import DIGEST_BYTES
 from trimtab.images.archives.image import Image
 from trimtab.images.compression import Compression
 from trimtab.images.contents import contents_of
@@ -13,7 +14,6 @@ from trimtab.images.layers import compression_at, read_layer
 from trimtab.images.limits import ImageLimit
 from trimtab.images.node import FileType
 
-_NAMED_BYTES = 16
 _READ_FROM = (Compression.GZIP, Compression.NONE)  # not zstd: its frames are rarely seekable
 
 
@@ -56,7 +56,7 @@ def found_in(image: Image, wanted: RemovedPieces) -> dict[bytes, FoundContents]:
     found: dict[bytes, FoundContents] = {}
     for node, pieces in contents_of(image, nodes):
         digests = digests_of(pieces)
-        name = bytes.fromhex(digests.sha256)[:_NAMED_BYTES]
+        name = bytes.fromhex(digests.sha256)[:DIGEST_BYTES]
         if wanted.size_bytes.get(name) == node.size_bytes and name not in found:
             found[name] = FoundContents(node.layer, node.offset, node.size_bytes, digests)
     return found

@@ -1,6 +1,6 @@
 """What ties a slim image to its original: labels, cold index, and whether the registry has all."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trimtab.cold_store.registry import Registry
 from trimtab.debloating.shipping.artifact import ARTIFACT_TYPE
@@ -57,18 +57,15 @@ def inspected_in(registry: Registry, name: RegistryName) -> Inspected:
         return told
     index = index_at(registry, told.index)
     found = registry.referrers(name.repository, digest, ARTIFACT_TYPE)
-    return Inspected(
-        told.made_by,
-        told.original,
-        told.index,
-        len(index.to_bytes()),
-        len(index.files),
-        sum(file.size_bytes for file in index.files.values()),
-        len(index.layers),
-        tuple(
-            layer.digest
-            for layer in index.layers
-            if not registry.has_blob(place.repository, layer.digest)
+    layers = [layer.digest for layer in index.layers]
+    return replace(
+        told,
+        index_bytes=len(index.to_bytes()),
+        files=len(index.files),
+        removed_bytes=sum(file.size_bytes for file in index.files.values()),
+        layers=len(layers),
+        missing_layers=tuple(
+            each for each in layers if not registry.has_blob(place.repository, each)
         ),
-        tuple(str(each["digest"]) for each in found),
+        referrers=tuple(str(each["digest"]) for each in found),
     )

@@ -74,4 +74,4 @@ def _store_files(
             data = stream.take_all(min(OBJECT_BYTES, left))
             if hashlib.sha256(data).hexdigest() != expected:
                 raise DamagedError("holds other bytes than the index names")
-            store_object(store, sha256, number, data)
+            store_object(store, bytes.fromhex(sha256), number, data)

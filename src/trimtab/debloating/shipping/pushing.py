@@ -166,7 +166,7 @@ class _Layout:
     def of(cls, image: Image, folder: Path, labels: dict[str, str], files: dict[str, Path]) -> Self:
         stored = {compression_at(layer) for layer in image.layers} - {Compression.NONE}
         compression = stored.pop() if len(stored) == 1 else Compression.GZIP
-        digest = repack(image, folder, compression, labels=labels, files=files)
+        digest = repack(image.labelled(labels), folder, compression, files=files)
         return cls(open_image(folder), digest)
 
     @property

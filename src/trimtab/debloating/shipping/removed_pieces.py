@@ -5,17 +5,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from trimtab.debloating.fallback import FILE_INDEX, SIDECARS
+from trimtab.debloating.fallback import FILE_INDEX, SIDECARS, original_in
 from trimtab.debloating.file_index.layout import EntryKind
 from trimtab.debloating.file_index.reading import entries_of, location_of
+from trimtab.debloating.store import DIGEST_BYTES
 from trimtab.errors import UserError
 from trimtab.images.archives.image import Image
 from trimtab.images.contents import contents_of
 from trimtab.images.merging import merged_view
 from trimtab.images.node import FileType, Inode
-
-_SIDECAR = struct.Struct("<8sIIQ32s24xQ4008s")  # the header of native/fallback/sidecar.h
-_NAMED_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -68,5 +66,5 @@ def _of_index(data: bytes) -> list[tuple[bytes, int, str]]:
 
 
 def _of_sidecar(data: bytes, path: str) -> list[tuple[bytes, int, str]]:
-    _, _, _, size_bytes, sha256, _, location = _SIDECAR.unpack_from(data)
-    return [(sha256[:_NAMED_BYTES], size_bytes, path)] if location.strip(b"\0") else []
+    sha256, size_bytes, location = original_in(data)
+    return [(sha256[:DIGEST_BYTES], size_bytes, path)] if location else []

@@ -1,6 +1,8 @@
 """An image in an archive or a folder."""
 
-from dataclasses import dataclass, field
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -110,3 +112,13 @@ class Image:
     config: Config
     layers: tuple[Layer, ...]
     annotations: dict[str, str] = field(default_factory=dict)
+
+    def started_with(self, changed: Mapping[str, Any]) -> Self:
+        """Return the image with other values in its config's `config`, which starts containers."""
+        document = self.config.document.values
+        values = {**document, "config": {**(document.get("config") or {}), **changed}}
+        return replace(self, config=Config.parse(json.dumps(values).encode()))
+
+    def labelled(self, labels: Mapping[str, str]) -> Self:
+        """Return the image with more labels."""
+        return self.started_with({"Labels": {**self.config.run().labels, **labels}})

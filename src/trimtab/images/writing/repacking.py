@@ -23,15 +23,13 @@ def repack(
     folder: Path,
     compression: Compression,
     *,
-    labels: Mapping[str, str] | None = None,
     files: Mapping[str, Path] | None = None,
 ) -> str:
     """Write `image`, whose view was made before, into the new OCI layout `folder`.
 
-    Layers that already have the compression keep their bytes; the others are recompressed. `labels`
-    are added to the config, and `files`, by their paths in the image, as a layer above the others.
-    Returns the manifest's digest. Raises ImageError if the image was changed since its view was
-    made, and OSError as writing does.
+    Layers that already have the compression keep their bytes; the others are recompressed. `files`,
+    by their paths in the image, are a layer above the others. Returns the manifest's digest. Raises
+    ImageError if the image was changed since its view was made, and OSError as writing does.
     """
     with new_layout(folder) as layout:
         by_diff_id = {
@@ -41,7 +39,7 @@ def repack(
         layers = [by_diff_id[layer.diff_id] for layer in image.layers]
         added = _add_files(layout, image, files or {}, compression)
         layers += [described_layer(layer) for layer in added]
-        config = json_bytes(_config(image, labels or {}, added))
+        config = json_bytes(_config(image, added))
         layout.add_blob(config)
         manifest = {
             "schemaVersion": 2,
@@ -71,11 +69,8 @@ def _add_files(
     return [add_layer(layout, image, select(view), compression)] if files else []
 
 
-def _config(image: Image, labels: Mapping[str, str], added: list[WrittenLayer]) -> dict[str, Any]:
+def _config(image: Image, added: list[WrittenLayer]) -> dict[str, Any]:
     document = dict(image.config.document.values)
-    if labels:
-        start = document.get("config") or {}
-        document["config"] = {**start, "Labels": {**(start.get("Labels") or {}), **labels}}
     if added:
         diff_ids = [*image.config.diff_ids, *(layer.diff_id for layer in added)]
         document["rootfs"] = {"type": "layers", "diff_ids": diff_ids}
