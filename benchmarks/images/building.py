@@ -1,6 +1,7 @@
 """Images built from Debian's packages, without a registry."""
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -46,9 +47,17 @@ class Builder:
             (root / path).write_text(text)
         if case.set_up:
             run(["chroot", root, "sh", "-c", case.set_up], timeout=900)
-        tar = f"tar --numeric-owner --xattrs --one-file-system -C {root} -c ."
+        tar = f"tar --numeric-owner --xattrs --one-file-system -C {shlex.quote(str(root))} -c ."
         change = f"--change 'VOLUME {case.volume}'" if case.volume else ""
-        run(["sh", "-c", f"{tar} | docker -H {self._address} import {change} - {image}"])
+        run(
+            [
+                "bash",
+                "-o",
+                "pipefail",
+                "-c",
+                f"{tar} | docker -H {self._address} import {change} - {image}",
+            ]
+        )
         shutil.rmtree(root)
 
     def _add_conda_environment(self, root: Path, prefix: str, folder: Path) -> None:
