@@ -10,6 +10,7 @@ HEAD = (
     "image",
     "original, MB",
     "slim, MB",
+    "pulled until ready",
     "index, MB",
     "of the original",
     "traced",
@@ -47,6 +48,7 @@ def _rows() -> Iterator[tuple[str, ...]]:
         yield (
             name,
             *(f"{case[key] / 1e6:,.1f}" for key in ("original_bytes", "slim_bytes")),
+            f"{100 * case['slim_bytes'] / case['original_bytes']:.1f} %",
             f"{(case['added_bytes'] - case['slim_bytes']) / 1e6:,.2f}",
             f"{more_pct:.2f} %",
             *(case[key] for key in ("traced", "held_out")),

@@ -21,6 +21,7 @@ UNIT = PROJECT / "tests/unit"
 PLACES = (PROJECT / "src", PROJECT / "benchmarks", HERE, UNIT / "debloating", UNIT / "images")
 sys.path[:0] = list(map(str, PLACES))
 
+import handmade_zstd  # noqa: E402
 import zran  # noqa: E402
 from hand_made_root import elf  # noqa: E402
 from handmade_sif import LABELS, SIGNATURE, partition, sif  # noqa: E402
@@ -263,7 +264,7 @@ def index_seeds() -> None:
 
 
 def cold_index_seeds() -> None:
-    """Layers of two members with blocks of all kinds, and one that is not compressed."""
+    """Layers of two members with blocks of all kinds, of frames, and one not compressed."""
     text = random.Random(3).randbytes(3000) + b"pressed " * 600
     members = gzip.compress(text, 9, mtime=0) + gzip.compress(text[::-1], 0, mtime=0)
     both = text + text[::-1]
@@ -272,7 +273,16 @@ def cold_index_seeds() -> None:
                                   for start in (0, 3100, len(text) - 100, 9000)}
     )  # fmt: skip
     plain = zran.index_of([(both, both, 0)], {(0, 10, 50): both[10:60]})
-    for name, index, blob in (("gzip", packed, members), ("none", plain, both)):
+    frames = [(handmade_zstd.streamed(part), part) for part in (text, text[::-1])]
+    frames.insert(1, (handmade_zstd.skippable(b"contents"), b""))
+    of_frames, layer = handmade_zstd.index_of(
+        frames, {(start, 900): both[start : start + 900] for start in (0, 3100, len(text) - 100)}
+    )
+    for name, index, blob in (
+        ("gzip", packed, members),
+        ("none", plain, both),
+        ("zstd", of_frames, layer),
+    ):
         data = index.to_bytes()
         table = gzip.decompress(data[HEAD.size : len(data) - len(index.windows)])
         windows = len(index.windows).to_bytes(2, "little") + index.windows

@@ -2,12 +2,14 @@
 
 `TRIMTABI`, version (u32), bytes of the table (u32), the table (gzip of JSON), and the windows. A
 window is what inflating needs to begin at a checkpoint: up to 32 KiB of earlier text, deflated.
-Numbers are little-endian.
+Numbers are little-endian. Version 2 is version 1 with layers of zstd. An index without such layers
+has version 1, so that nodes of earlier versions read it.
 
 The table has `original` (manifest digest), `trimtab` (version), `layers` and `files`. A layer has
 `digest`, `bytes`, `uncompressed_bytes`, `compression` and `checkpoints`; a checkpoint is the list
-of the fields of Checkpoint. `files` gives, by a file's SHA-256, a list of layer, offset and bytes,
-and for a file of several objects the SHA-256 of each (`trimtab.debloating.store`).
+of the fields of Checkpoint, for zstd of its first two. `files` gives, by a file's SHA-256, a list
+of layer, offset and bytes, and for a file of several objects the SHA-256 of each
+(`trimtab.debloating.store`).
 
 This package imports nothing of trimtab's outside of itself: a node runs it alone.
 """
@@ -19,13 +21,16 @@ import struct
 import zlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Self
 
 OBJECT_BYTES = 1 << 20
 MOST_INDEX_BYTES = 64 << 20
-MAGIC, VERSION = b"TRIMTABI", 1
+MOST_SKIPPED_BYTES = 64 << 20  # of text from a checkpoint to what is wanted
+MOST_OVERHEAD_BYTES = 16 << 20  # of a layer beyond twice its text: blocks and frames without any
+MAGIC, VERSION = b"TRIMTABI", 2
+_VERSION_WITHOUT_ZSTD = 1
 HEAD = struct.Struct("<8sII")
 _MOST_TABLE_BYTES = 32 << 20
 _MOST_VALUES, _MOST_NESTED = 1 << 21, 1 << 19  # each takes memory, however short it is written
@@ -34,7 +39,7 @@ _WINDOW_BYTES = 1 << 15
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _OBJECT = re.compile(r"([0-9a-f]{32})-([0-9]{6,12})")
-COMPRESSIONS = ("gzip", "none")
+_COMPRESSIONS = ("gzip", "none"), ("gzip", "none", "zstd")  # of each version
 
 
 class DamagedIndexError(ValueError):
@@ -43,17 +48,18 @@ class DamagedIndexError(ValueError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A place where inflating can begin (zlib's examples/zran.c).
+    """A place where decompression can begin: within gzip (zlib's examples/zran.c), or a frame.
 
     The top `bits` bits of the byte before `compressed_offset` come first. The window is at
-    `window_offset` among the windows; 0 `window_bytes` at the start of a stream.
+    `window_offset` among the windows; 0 `window_bytes` at the start of a stream. Frames of zstd
+    have neither.
     """
 
     uncompressed_offset: int
     compressed_offset: int
-    bits: int
-    window_offset: int
-    window_bytes: int
+    bits: int = 0
+    window_offset: int = 0
+    window_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -133,13 +139,21 @@ class ColdIndex:
     def _parsed(cls, data: bytes) -> Self:
         magic, version, table_bytes = HEAD.unpack_from(data)
         end = HEAD.size + table_bytes
-        if magic != MAGIC or version != VERSION or end > len(data):
-            raise DamagedIndexError("no cold index of version 1, or cut off")
+        if magic != MAGIC:
+            raise DamagedIndexError("no cold index: it begins with other bytes")
+        if not 1 <= version <= VERSION:
+            raise DamagedIndexError(
+                f"a cold index of version {version}; expected 1 to {VERSION}: a newer trimtab made"
+                " it, so run a newer cold store"
+            )
+        if end > len(data):
+            raise DamagedIndexError("no cold index: it is cut off")
         table = json.loads(_unpacked(data[HEAD.size : end]))
         windows = data[end:]
         if len(table["layers"]) > _MOST_LAYERS:
             raise DamagedIndexError("too many layers")
-        layers = tuple(_layer(each, len(windows)) for each in table["layers"])
+        known = _COMPRESSIONS[version - 1]
+        layers = tuple(_layer(each, len(windows), known) for each in table["layers"])
         files = {sha256: _file(sha256, each, layers) for sha256, each in table["files"].items()}
         return cls(str(table["original"]), str(table["trimtab"]), layers, files, windows)
 
@@ -154,7 +168,10 @@ class ColdIndex:
                     "bytes": layer.size_bytes,
                     "uncompressed_bytes": layer.uncompressed_bytes,
                     "compression": layer.compression,
-                    "checkpoints": [list(vars(each).values()) for each in layer.checkpoints],
+                    "checkpoints": [
+                        list(vars(each).values())[: _fields_of(layer.compression)]
+                        for each in layer.checkpoints
+                    ],
                 }
                 for layer in self.layers
             ],
@@ -169,7 +186,9 @@ class ColdIndex:
             },
         }
         packed = gzip.compress(json.dumps(table, separators=(",", ":")).encode(), mtime=0)
-        return b"".join((HEAD.pack(MAGIC, VERSION, len(packed)), packed, self.windows))
+        has_zstd = any(layer.compression == "zstd" for layer in self.layers)
+        version = VERSION if has_zstd else _VERSION_WITHOUT_ZSTD
+        return b"".join((HEAD.pack(MAGIC, version, len(packed)), packed, self.windows))
 
     def find(self, name: str) -> ColdObject | None:
         """Return the object of this name in a store, or None if the index has none."""
@@ -220,12 +239,14 @@ def _unpacked(packed: bytes) -> bytes:
     return text
 
 
-def _layer(table: Mapping[str, Any], windows_bytes: int) -> ColdLayer:
+def _layer(table: Mapping[str, Any], windows_bytes: int, known: Sequence[str]) -> ColdLayer:
     digest = _matching(_DIGEST, table["digest"])
     size_bytes, text_bytes = _number(table["bytes"]), _number(table["uncompressed_bytes"])
     compression = table["compression"]
-    if compression not in COMPRESSIONS:
+    if compression not in known:
         raise DamagedIndexError(f"{digest}: unknown compression {str(compression)[:80]!r}")
+    if any(len(each) != _fields_of(compression) for each in table["checkpoints"]):
+        raise DamagedIndexError(f"{digest}: a checkpoint without {_fields_of(compression)} numbers")
     checkpoints = tuple(Checkpoint(*map(_number, each)) for each in table["checkpoints"])
     before = (-1, -1)
     for each in checkpoints:
@@ -245,6 +266,11 @@ def _layer(table: Mapping[str, Any], windows_bytes: int) -> ColdLayer:
     return ColdLayer(digest, size_bytes, text_bytes, compression, checkpoints)
 
 
+def _fields_of(compression: str) -> int:
+    """Return how many fields of a checkpoint are stored."""
+    return 2 if compression == "zstd" else len(fields(Checkpoint))
+
+
 def _file(sha256: str, table: Sequence[Any], layers: Sequence[ColdLayer]) -> ColdFile:
     _matching(_SHA256, sha256)
     layer, offset, size_bytes = map(_number, table[:3])
@@ -254,7 +280,7 @@ def _file(sha256: str, table: Sequence[Any], layers: Sequence[ColdLayer]) -> Col
         raise DamagedIndexError(f"{sha256}: {len(objects)} objects; expected {expected}")
     if layer >= len(layers) or offset + size_bytes > layers[layer].uncompressed_bytes:
         raise DamagedIndexError(f"{sha256}: outside of its layer")
-    if layers[layer].compression == "gzip":
+    if layers[layer].compression != "none":
         layers[layer].checkpoint_before(offset)
     return ColdFile(layer, offset, size_bytes, objects)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from trimtab.cold_store.index import HEAD, MAGIC, VERSION, ColdIndex, DamagedIndexError
 from trimtab.cold_store.node.layers import DamagedLayerError, text_of
+from trimtab.cold_store.node.zstd.decoder import NoZstdError
 
-ERRORS = (DamagedIndexError, DamagedLayerError)
+ERRORS = (DamagedIndexError, DamagedLayerError, NoZstdError)
 _MOST_OBJECTS, _MOST_BYTES = 4, 1 << 22
 
 

@@ -16,17 +16,18 @@ _MAGIC = b"GZIDX"
 
 
 @dataclass(frozen=True)
-class GzipCheckpoints:
-    """The checkpoints of a gzip file in order, each with its window, a raw deflate stream.
+class Checkpoints:
+    """The checkpoints of a compressed layer in order, each with its window, a raw deflate stream.
 
-    The offset of the window in each is 0: the caller places it. `text_bytes` are inflated.
+    The offset of the window in each is 0: the caller places it. The layer has `text_bytes`,
+    uncompressed.
     """
 
     text_bytes: int
     points: tuple[tuple[Checkpoint, bytes], ...]
 
 
-def gzip_checkpoints(path: Path) -> GzipCheckpoints:
+def gzip_checkpoints(path: Path) -> Checkpoints:
     """Return the checkpoints of the gzip file at `path`, SPACING_BYTES of text apart."""
     import indexed_gzip  # optional, and only for pushing
 
@@ -41,7 +42,7 @@ def gzip_checkpoints(path: Path) -> GzipCheckpoints:
     return _parsed(data)
 
 
-def _parsed(data: bytes) -> GzipCheckpoints:
+def _parsed(data: bytes) -> Checkpoints:
     magic, version, _, _, text_bytes, _, window_bytes, count = _HEAD.unpack_from(data)
     if magic != _MAGIC or version != 1 or window_bytes != _WINDOW_BYTES:
         raise ValueError("not the index format of indexed_gzip 1.10")
@@ -55,7 +56,7 @@ def _parsed(data: bytes) -> GzipCheckpoints:
             window = _deflated(data[at : at + window_bytes])
             at += window_bytes
         found.append((Checkpoint(text, compressed, bits, 0, len(window)), window))
-    return GzipCheckpoints(text_bytes, tuple(found))
+    return Checkpoints(text_bytes, tuple(found))
 
 
 def _deflated(window: bytes) -> bytes:

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 from trimtab.cold_store.index import OBJECT_BYTES
 from trimtab.debloating.shipping.removed_pieces import RemovedPieces
+from trimtab.debloating.shipping.zstd_frames import frame_checkpoints
 from trimtab.debloating.store import DIGEST_BYTES
-from trimtab.images.archives.image import Image
+from trimtab.images.archives.image import Image, Layer
 from trimtab.images.compression import Compression
 from trimtab.images.contents import contents_of
 from trimtab.images.layers import compression_at, read_layer
 from trimtab.images.limits import ImageLimit
 from trimtab.images.node import FileType
-
-_READ_FROM = (Compression.GZIP, Compression.NONE)  # not zstd: its frames are rarely seekable
 
 
 @dataclass(frozen=True)
@@ -39,14 +38,14 @@ def found_in(image: Image, wanted: RemovedPieces) -> dict[bytes, FoundContents]:
     """Return the places of `wanted` in the layers of `image`, by their names.
 
     Layers are read and their digests checked. What is sparse in a layer is not found, nor what is
-    in one that is compressed with zstd. Raises ImageError as reading does.
+    in one of zstd that `frame_checkpoints` refuses. Raises ImageError as reading does.
     """
     sizes = set(wanted.size_bytes.values())
     limit = ImageLimit(sum(layer.region.size_bytes for layer in image.layers))
     nodes = [
         member.node
         for number, layer in enumerate(image.layers)
-        if compression_at(layer) in _READ_FROM
+        if _is_read_in_parts(layer)
         for member in read_layer(image, number, limit)
         if member.node is not None
         and member.node.kind is FileType.FILE
@@ -60,6 +59,13 @@ def found_in(image: Image, wanted: RemovedPieces) -> dict[bytes, FoundContents]:
         if wanted.size_bytes.get(name) == node.size_bytes and name not in found:
             found[name] = FoundContents(node.layer, node.offset, node.size_bytes, digests)
     return found
+
+
+def _is_read_in_parts(layer: Layer) -> bool:
+    return (
+        compression_at(layer) is not Compression.ZSTD
+        or frame_checkpoints(layer.region.chunks()) is not None
+    )
 
 
 def digests_of(pieces: Iterable[bytes]) -> Digests:

@@ -8,8 +8,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from trimtab.cold_store.index import OBJECT_BYTES, Checkpoint, ColdFile, ColdIndex, ColdLayer
-from trimtab.debloating.shipping.checkpoints import gzip_checkpoints
+from trimtab.debloating.shipping.checkpoints import Checkpoints, gzip_checkpoints
 from trimtab.debloating.shipping.found_contents import FoundContents
+from trimtab.debloating.shipping.zstd_frames import frame_checkpoints
 from trimtab.images.archives.image import Image, Layer
 from trimtab.images.compression import Compression
 from trimtab.images.layers import compression_at
@@ -48,13 +49,10 @@ class IndexBuilder:
 
     def _described(self, layer: Layer, found: Iterable[FoundContents]) -> ColdLayer:
         digest, size_bytes = layer.digest or layer.diff_id, layer.region.size_bytes
-        if compression_at(layer) is Compression.NONE:
-            return ColdLayer(digest, size_bytes, size_bytes, "none")
-        with tempfile.NamedTemporaryFile(suffix=".gz") as copy:
-            for piece in layer.region.chunks():
-                copy.write(piece)
-            copy.flush()
-            every = gzip_checkpoints(Path(copy.name))
+        compression = compression_at(layer)
+        if compression is Compression.NONE:
+            return ColdLayer(digest, size_bytes, size_bytes, compression.value)
+        every = _checkpoints_of(layer, compression)
         offsets = [point.uncompressed_offset for point, _ in every.points]
         needed = set[int]()
         for place in found:
@@ -69,4 +67,16 @@ class IndexBuilder:
                 continue
             kept.append(replace(point, window_offset=len(self._windows)))
             self._windows += window
-        return ColdLayer(digest, size_bytes, every.text_bytes, "gzip", tuple(kept))
+        return ColdLayer(digest, size_bytes, every.text_bytes, compression.value, tuple(kept))
+
+
+def _checkpoints_of(layer: Layer, compression: Compression) -> Checkpoints:
+    if compression is Compression.ZSTD:
+        found = frame_checkpoints(layer.region.chunks())
+        assert found is not None  # or nothing was found in this layer
+        return found
+    with tempfile.NamedTemporaryFile(suffix=".gz") as copy:
+        for piece in layer.region.chunks():
+            copy.write(piece)
+        copy.flush()
+        return gzip_checkpoints(Path(copy.name))

@@ -1,0 +1,1 @@
+"""Zstd frames on a node, which has no package for them."""
