@@ -2,19 +2,17 @@
 
 import tempfile
 import zipapp
-from importlib.util import find_spec
 from pathlib import Path
-from shutil import copytree, ignore_patterns
 from typing import Annotated
 
 import typer
 
-from trimtab import cold_store as package
 from trimtab.cli.output.command_group import CommandGroup
 from trimtab.cli.output.console import console
 from trimtab.cli.overview import VERBS
 from trimtab.cold_store.node import CACHE, CACHE_BYTES, SOCKET
-from trimtab.errors import TrimtabError, UserError
+from trimtab.debloating.shipping.node_program.server_sources import copy_server
+from trimtab.errors import UserError
 
 cold_store = CommandGroup(help=VERBS["cold-store"], no_args_is_help=True)
 _MAIN = """\
@@ -27,6 +25,9 @@ from trimtab.cold_store.__main__ import main
 
 sys.exit(main())
 """
+
+# What a static program runs, and what that imports once it can.
+_RUN = ["trimtab.cold_store.bundled", "trimtab.cold_store.__main__"]
 
 
 @cold_store.command()
@@ -51,7 +52,11 @@ def serve(
     cache_bytes: Annotated[int, typer.Option(min=0, help="Most bytes of the cache.")] = CACHE_BYTES,
     auth: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Credentials of registries, as Docker's config.json."),
+        typer.Option(
+            metavar="FILE",
+            help="Credentials of registries, as Docker's config.json."
+            " A changed file is read again.",
+        ),
     ] = None,
     ca: Annotated[
         Path | None,
@@ -98,17 +103,38 @@ def file(
     console.result({"file": output})
 
 
+@cold_store.command()
+def program(
+    output: Annotated[
+        Path, typer.Argument(metavar="[OUTPUT]", help="The file to write.", show_default=True)
+    ] = Path("cold-store"),
+) -> None:
+    """Write the server as one static program, for nodes and images that have nothing else.
+
+    `./cold-store serve --allow HOST/PREFIX` runs it. It holds the Python that runs trimtab.
+    """
+    # Readers of ELF and LZ4 are not for every verb.
+    from trimtab.debloating.shipping.node_program.program_file import write_program
+    from trimtab.debloating.shipping.node_program.python_needs import needs_of
+
+    if output.is_dir():  # known before the work is done
+        raise UserError(f"{output}: a folder; name a file")
+    with tempfile.TemporaryDirectory(prefix="trimtab-") as place:
+        copy_server(Path(place))
+        needs = needs_of(Path(place), _RUN)
+        try:
+            write_program(needs, output)
+        except OSError as error:
+            raise UserError(f"{output}: {error.strerror}; name another file") from None
+    console.path(output)
+    console.result({"file": output})
+
+
 def write_file(output: Path) -> None:
     """Write the server, with urllib3, as a zip archive that Python runs."""
-    urllib3 = find_spec("urllib3")
-    if urllib3 is None or not urllib3.submodule_search_locations:
-        raise TrimtabError("urllib3 is not installed as files; install it again")
     with tempfile.TemporaryDirectory(prefix="trimtab-") as place:
-        folder, own = Path(place), Path(package.__path__[0])
-        ignored = ignore_patterns("__pycache__", "*.so", "contrib")
-        copytree(urllib3.submodule_search_locations[0], folder / "urllib3", ignore=ignored)
-        copytree(own, folder / "trimtab/cold_store", ignore=ignored)
-        (folder / "trimtab/__init__.py").touch()
+        folder = Path(place)
+        copy_server(folder)
         (folder / "__main__.py").write_text(_MAIN)
         try:
             zipapp.create_archive(folder, output, "/usr/bin/env python3", compressed=True)
