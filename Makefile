@@ -53,8 +53,9 @@ bench-images: all  ## images of ordinary software made slim and shipped (root, d
 	$(BIN)/python benchmarks/images/run.py && $(BIN)/python benchmarks/images/making.py \
 	  && $(BIN)/python benchmarks/images/shipping.py && $(BIN)/python benchmarks/readme.py
 
-bench-starts: all  ## images from their pull to the first output (root, deps-docker)
-	$(BIN)/python benchmarks/images/cold_start.py && $(BIN)/python benchmarks/readme.py
+bench-starts: all  ## images from their pull to the first output, and servers' processor time (root, deps-docker)
+	$(BIN)/python benchmarks/images/cold_start.py && $(BIN)/python benchmarks/images/container_cpu.py \
+	  && $(BIN)/python benchmarks/readme.py
 
 docs: .venv/.installed  ## the reference of every YAML key
 	$(BIN)/python scripts/reference.py docs/reference/configuration.md

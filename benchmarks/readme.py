@@ -7,6 +7,7 @@ from typing import Any
 import characterization_table
 import cold_start_table
 import cold_store_table
+import container_cpu_table
 import corpus_table
 import gpu_corpus_table
 import gpu_environment_table
@@ -33,6 +34,10 @@ SPARK = ("<!-- learning on Spark: made by readme.py -->", "<!-- end of learning 
 STARTS = ("<!-- cold starts: made by readme.py -->", "<!-- end of cold starts -->")
 SHIPPED = ("<!-- shipped images: made by readme.py -->", "<!-- end of shipped images -->")
 COLD_STORE = ("<!-- cold store: made by readme.py -->", "<!-- end of cold store -->")
+CONTAINER_CPU = (
+    "<!-- containers' processor time: made by readme.py -->",
+    "<!-- end of containers' processor time -->",
+)
 IMAGES = ("<!-- images: made by readme.py -->", "<!-- end of images -->")
 SLIM_IMAGES = ("<!-- slim images: made by readme.py -->", "<!-- end of slim images -->")
 METHODS = ("<!-- methods: made by readme.py -->", "<!-- end of methods -->")
@@ -276,6 +281,8 @@ def main() -> None:
     text = _replaced(text, *IMAGES, machines, images)
     starts = _machines(cold_start_table.RESULTS)
     text = _replaced(text, *STARTS, starts, cold_start_table.rows())
+    machines = container_cpu_table.machines()
+    text = _replaced(text, *CONTAINER_CPU, machines, container_cpu_table.rows())
     stores = _machines(cold_store_table.RESULTS)
     text = _replaced(text, *COLD_STORE, stores, cold_store_table.rows())
     shipped = ["", f"Measured on {'; '.join(shipping_table.machines())}.", ""]

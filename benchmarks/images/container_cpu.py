@@ -1,16 +1,21 @@
-"""The processor time of containers, from their start through 30 requests: original and slim image.
+"""The processor time of servers in containers, through 30 requests: original and slim image.
 
     python benchmarks/images/container_cpu.py [--case NAME]... [--pairs N] [--folder FOLDER]
 
 Needs root, debootstrap and an engine, as `run.py`. Each container is new; those of a pair run one
 after the other, and which is first alternates. The time is the engine's count for the container.
+The machine has to be idle.
 """
 
 import argparse
 import json
+import re
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +24,7 @@ import docker as docker_sdk
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from building import Builder
 from cases import NEW, SMALLEST, Case
-from commands import docker, run
+from commands import CommandError, docker, run
 from common import load, machine, save
 from running import gone, wait_for
 from slimming import TRIMTAB
@@ -83,16 +88,22 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where images are built; bases stay there")
     given = parser.parse_args()
     address = run([PROJECT / "scripts/engine.sh", "start"]).strip()
-    found: Any = load(RESULTS) or {"cases": {}}
-    for name in given.case or ("flask",):
-        with tempfile.TemporaryDirectory(dir=given.folder) as place:
-            folder, image = Path(place), f"trimtab-cpu-{name}:1"
-            Builder(address, given.folder or folder).build(CASES[name], image, folder)
-            found["cases"][name] = measured(address, CASES[name], image, given.pairs, folder)
-            found["cases"][name] |= {"machine": machine()}
-            print(name, json.dumps(found["cases"][name]), flush=True)
-            docker(address, "rmi", image)
-    save(RESULTS, {"cases": found["cases"]})
+    with tempfile.TemporaryDirectory(dir=given.folder) as place:
+        builder = Builder(address, given.folder or Path(place))
+        for name in given.case or CASES:
+            folder, image = Path(place, name), f"trimtab-cpu-{name}:1"
+            folder.mkdir()
+            try:
+                builder.build(CASES[name], image, folder)
+                figures = measured(address, CASES[name], image, given.pairs, folder)
+                docker(address, "rmi", image)
+            except (CommandError, subprocess.TimeoutExpired) as error:
+                figures = {"error": re.sub(r"\s+", " ", str(error))[-600:]}
+            print(name, json.dumps(figures), flush=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            figures |= {"machine": machine(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+            others: Any = load(RESULTS) or {"cases": {}}
+            save(RESULTS, {"cases": {**others["cases"], name: figures}})
 
 
 if __name__ == "__main__":

@@ -123,6 +123,9 @@ def test_a_container_needs_nothing_but_the_registry(
         folder = ("--volume", f"{tmp_path}/store:/trimtab/store:ro")
         assert ran(there, slim, *folder) == expected
 
+        with misses.open("a") as file:  # a container of the node made this up
+            file.write(json.dumps({"index": said["index"], "piece": {"file": "../x"}}) + "\n")
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
         learned = ("--from", str(misses), "--index", said["index"])
         trimtab(tmp_path, "advanced", "learn", *learned)
         archive = "trimtab_workspace/slim.tar"

@@ -21,6 +21,7 @@ from trimtab.config.stages import DebloatStage
 from trimtab.config.validate import checked
 from trimtab.debloating.debloat import Debloating, complete_usages
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
+from trimtab.debloating.images.saved_original import use_saved_original
 from trimtab.debloating.kept_libraries import left_alone
 from trimtab.debloating.libraries.profiled import untraced_libraries
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
@@ -238,6 +239,7 @@ def verify(folder: Path, repeats: int, held_out: Sequence[Sequence[str]] = ()) -
     """
     environment = _slim_environment(folder)
     workload = _workload(folder)
+    use_saved_original(folder, [workload])
     key = "drive" if workload.server.drive else "command"
     try:
         inputs = {

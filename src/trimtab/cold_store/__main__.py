@@ -8,10 +8,11 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from trimtab.cold_store.credentials import Credentials
+from trimtab.cold_store.credentials_file import CredentialsFile
 from trimtab.cold_store.node import CACHE, CACHE_BYTES, SOCKET
 from trimtab.cold_store.node.allowed import Allowed
 from trimtab.cold_store.node.cache import Cache
+from trimtab.cold_store.node.log import Log
 from trimtab.cold_store.node.misses import MissesFile
 from trimtab.cold_store.node.registries import Registries
 from trimtab.cold_store.node.server import Server
@@ -39,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="repositories that containers may name; repeatable")  # fmt: skip
     add("--cache", type=Path, default=CACHE, metavar="FOLDER", help=f"[{CACHE}]")
     add("--cache-bytes", type=int, default=CACHE_BYTES, metavar="N", help=f"[{CACHE_BYTES}]")
-    add("--auth", type=Path, metavar="FILE", help="credentials, as Docker's config.json")
+    add("--auth", type=Path, metavar="FILE",
+        help="credentials, as Docker's config.json; a changed file is read again")  # fmt: skip
     add("--ca", type=Path, metavar="FILE", help="further certificate authorities, PEM")
     add("--plain-http", action="append", default=[], metavar="HOST[:PORT]",
         help="a registry without TLS; repeatable")  # fmt: skip
@@ -56,7 +58,8 @@ def _serve(options: argparse.Namespace) -> None:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # each connection takes two
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     allowed = Allowed(options.allow)
-    registries = Registries(Credentials.read(options.auth), options.ca, options.plain_http)
+    credentials = CredentialsFile(options.auth, Log().say)
+    registries = Registries(credentials, options.ca, options.plain_http)
     misses = MissesFile(options.misses) if options.misses else None
     cache = Cache(options.cache, options.cache_bytes)
     store = Store(registries, cache, allowed, misses)

@@ -29,6 +29,10 @@ class RegistryError(Exception):
         self.status, self.passing, self.pause_s = status, passing, pause_s
 
 
+class OtherBytesError(RegistryError):
+    """An answer with other bytes than its digest, or more than asked for."""
+
+
 def plain(text: str) -> str:
     """Return a foreign text as one short line without control characters."""
     return "".join(each if each.isprintable() else " " for each in text)[:500]
@@ -68,7 +72,7 @@ class Answer:
         """Return the whole body. Raises RegistryError if it has more than `most_bytes`."""
         data = b"".join(self.pieces(most_bytes + 1))
         if len(data) > most_bytes:
-            raise RegistryError(f"{self._said}: more than {most_bytes} bytes; expected fewer")
+            raise OtherBytesError(f"{self._said}: more than {most_bytes} bytes; expected fewer")
         return data
 
     def refusal(self, host: str) -> RegistryError:

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 _DOCKER_HUB = "https://index.docker.io/v1/"
 _HELPER = re.compile(r"[\w.-]+")
@@ -37,6 +37,17 @@ class Credential:
         return "Basic " + base64.b64encode(f"{self.username}:{self.password}".encode()).decode()
 
 
+class CredentialSource(Protocol):
+    """Where credentials of registries are from."""
+
+    @property
+    def version(self) -> object:
+        """Another value once the credentials are others."""
+
+    def of(self, host: str) -> Credential | None:
+        """Return the credential of a registry, or None."""
+
+
 class Credentials:
     """The credentials in a config.json of Docker, or none; helpers are asked anew each time."""
 
@@ -51,8 +62,7 @@ class Credentials:
 
         Raises CredentialsError for another kind of file.
         """
-        folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
-        file = path or Path(folder, "config.json")
+        file = path or config_file()
         try:
             document = json.loads(file.read_bytes())
         except FileNotFoundError as error:
@@ -65,6 +75,11 @@ class Credentials:
             return cls({**document})
         except (TypeError, AttributeError):
             raise CredentialsError(f'{file}: expected {{"auths": {{HOST: ...}}}}') from None
+
+    @property
+    def version(self) -> object:
+        """Always the same value: these credentials stay."""
+        return None
 
     def of(self, host: str) -> Credential | None:
         """Return the credential of a registry, or None."""
@@ -80,6 +95,12 @@ class Credentials:
             if isinstance(entry, dict) and (found := _of_entry(entry)):
                 return found
         return None
+
+
+def config_file() -> Path:
+    """Return where Docker keeps its credentials."""
+    folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
+    return Path(folder, "config.json")
 
 
 def _of_entry(entry: Mapping[str, Any]) -> Credential | None:

@@ -9,7 +9,9 @@ from functools import partial
 from typing import IO, Any
 from urllib.parse import quote
 
-from trimtab.cold_store.answers import Answer, RegistryError
+from trimtab.cold_store import ranges
+from trimtab.cold_store.answers import Answer, OtherBytesError, RegistryError
+from trimtab.cold_store.chunks import chunks_of
 from trimtab.cold_store.transport import Transport, joined
 
 __all__ = ["Registry", "RegistryError"]
@@ -26,7 +28,6 @@ _MANIFESTS = ", ".join(
     )
 )
 _MOUNT_STATUSES = (201, 202, 400, 403, 404, 405)
-_CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(?:\d{1,15}|\*)")
 _NEXT = re.compile(r'<([^>]*)>; *rel="?next"?')
 
 
@@ -146,14 +147,20 @@ class Registry:
     def blob_chunks(self, repository: str, digest: str, size_bytes: int) -> Iterator[bytes]:
         """Yield a blob in pieces; the digest is checked after the last, so use none before.
 
-        No more than `size_bytes` are read: a registry could send without end.
+        No more than `size_bytes` are read: a registry could send without end. After a failure that
+        may be over soon the rest is asked for. A registry that ignores ranges sends all again.
         """
-        seen = hashlib.sha256()
-        with self._blob(repository, digest) as answer:
-            for piece in answer.pieces(size_bytes):
-                seen.update(piece)
-                yield piece
-        self._check(digest, f"sha256:{seen.hexdigest()}")
+        rest = partial(self._rest, repository, digest, size_bytes)
+        return chunks_of(rest, digest, size_bytes, self._transport.tries(), self._blob_at(digest))
+
+    def _rest(
+        self, repository: str, digest: str, end: int, start: int, by_range: bool
+    ) -> Iterator[bytes]:
+        by_range = by_range and start > 0
+        asked = ranges.header_of(start, end) if by_range else None
+        accepted = ranges.STATUSES if by_range else (200,)
+        with self._blob(repository, digest, asked, accepted) as answer:
+            yield from ranges.pieces_of(answer, start, end, self._blob_at(digest))
 
     def blob_range(self, repository: str, digest: str, start: int, end: int) -> bytes:
         """Return the bytes from `start` up to `end` of a blob, unchecked.
@@ -162,9 +169,9 @@ class Registry:
         """
 
         def get() -> bytes:
-            asked = {"Range": f"bytes={start}-{end - 1}"}
-            with self._blob(repository, digest, asked, (200, 206)) as answer:
-                return self._part(answer, start, end, f"{self.host}: blob {digest}")
+            asked = ranges.header_of(start, end)
+            with self._blob(repository, digest, asked, ranges.STATUSES) as answer:
+                return self._part(answer, start, end, self._blob_at(digest))
 
         return self._again(get)
 
@@ -212,27 +219,13 @@ class Registry:
             raise RegistryError(f"{self.host}: its list of referrers is damaged") from None
 
     def _part(self, answer: Answer, start: int, end: int, said: str) -> bytes:
-        skipped = 0
-        if answer.status == 206:
-            sent = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
-            if not sent or (int(sent[1]), int(sent[2])) != (start, end - 1):
-                raise RegistryError(
-                    f"{said}: it sent {sent[0] if sent else 'no range'};"
-                    f" expected bytes {start}-{end - 1}"
-                )
-        elif end <= _MOST_READ_ON_BYTES:
-            skipped = start
-        else:
+        if answer.status == 200 and end > _MOST_READ_ON_BYTES:
             raise RegistryError(
                 f"{said}: the registry ignores ranges, and 256 MiB are read at most"
             )
-        kept, place = [], 0
-        for piece in answer.pieces(end - start + skipped):
-            kept.append(piece[max(0, skipped - place) :])
-            place += len(piece)
-        data = b"".join(kept)
+        data = b"".join(ranges.pieces_of(answer, start, end, said))
         if len(data) != end - start:
-            raise RegistryError(f"{said}: cut off at byte {place}", passing=True)
+            raise RegistryError(f"{said}: cut off at byte {start + len(data)}", passing=True)
         return data
 
     def _manifest(
@@ -263,7 +256,10 @@ class Registry:
 
     def _check(self, expected: str, found: str) -> None:
         if found != expected:
-            raise RegistryError(f"{self.host}: it sent {found}; expected {expected}")
+            raise OtherBytesError(f"{self.host}: it sent {found}; expected {expected}")
+
+    def _blob_at(self, digest: str) -> str:
+        return f"{self.host}: blob {digest}"
 
     def _name(self, repository: str) -> str:
         is_official = self._transport.is_docker_hub and "/" not in repository

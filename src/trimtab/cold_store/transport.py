@@ -16,10 +16,10 @@ import urllib3
 from urllib3.util import parse_url
 
 from trimtab.cold_store.answers import FAILURES, Answer, RegistryError, reason_of
-from trimtab.cold_store.credentials import Credentials
+from trimtab.cold_store.credentials import CredentialSource
 from trimtab.cold_store.patience import patient_pool
+from trimtab.cold_store.tries import Tries
 
-_LONGEST_PAUSE_S = 5.0
 _MOST_REDIRECTS = 5
 _REDIRECTS = {301, 302, 303, 307, 308}
 _PIECE_BYTES = 1 << 18
@@ -67,7 +67,7 @@ class Transport:
     def __init__(
         self,
         host: str,
-        credentials: Credentials,
+        credentials: CredentialSource,
         ca: Path | None = None,
         plain_http: bool = False,
         timeout_s: float = 20,
@@ -88,18 +88,21 @@ class Transport:
             blocksize=_PIECE_BYTES,
         )
         self._lock = threading.Lock()
-        self._authorizations: dict[str, tuple[str, float]] = {}  # of a scope, until when
+        # Of a scope, until when, and of which credentials.
+        self._authorizations: dict[str, tuple[str, float, object]] = {}
+
+    def tries(self) -> Tries:
+        """Return the tries of a request that is about to be made."""
+        return Tries(self._tries, self._pause)
 
     def again(self, action: Callable[[], Result]) -> Result:
         """Return what `action` does; it is tried a few times if a failure may be over soon."""
-        for attempt in range(1, self._tries + 1):
+        tries = self.tries()
+        while True:
             try:
                 return action()
             except RegistryError as error:
-                if not error.passing or attempt == self._tries:
-                    raise
-                self._pause(min(_LONGEST_PAUSE_S, max(error.pause_s, 0.05 * 4 ** (attempt - 1))))
-        raise AssertionError("the last try returns or raises")
+                tries.failed(error)
 
     @contextmanager
     def exchange(
@@ -145,13 +148,15 @@ class Transport:
         with self._lock:  # of many requests at once, one gets the token
             current = self._authorization(scope)
             if current is None or current == used:
+                version = self._credentials.version  # before they are read: they may change
                 current, valid_s = self._new_authorization(challenge, scope)
-                self._authorizations[scope] = current, time.monotonic() + valid_s
+                self._authorizations[scope] = current, time.monotonic() + valid_s, version
         return self._sent(method, url, headers, current, body)
 
     def _authorization(self, scope: str) -> str | None:
-        kept, until = self._authorizations.get(scope, (None, 0.0))
-        return kept if time.monotonic() < until else None
+        kept, until, version = self._authorizations.get(scope, (None, 0.0, None))
+        is_valid = time.monotonic() < until and version == self._credentials.version
+        return kept if is_valid else None
 
     def _new_authorization(self, challenge: str, scope: str) -> tuple[str, float]:
         """Return the value of the header that a registry asked for, and for how many seconds."""

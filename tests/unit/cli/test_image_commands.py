@@ -1,6 +1,7 @@
 """`trimtab image`: whatever is wrong with what was given ends in one error; the original stays."""
 
 import hashlib
+import json
 import os
 import shlex
 import subprocess
@@ -26,6 +27,7 @@ from trimtab.images.engine import EngineError
 from trimtab.images.merging import merged_view
 from trimtab.locks import folder_lock
 from trimtab.processes.root import RootFileSystem
+from trimtab.profiling.images import unpacked
 from trimtab.profiling.tracing.function_records import LEFT_ALONE
 from trimtab.records.images.comparison import ImageComparison
 from trimtab.records.usage import Usage
@@ -114,6 +116,50 @@ def test_an_image_without_any_engine(image: Callable[..., str], here: Path) -> N
     folder = ImageComparison.read(here / "folder.json")
     assert (folder.removed, folder.after.files) == (both.removed, both.after.files)
     assert (folder.after.name, folder.after.file_bytes) == (env, both.after.file_bytes)
+
+
+def test_an_image_of_an_engine_is_learned_without_the_engine(
+    image: Callable[..., str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workspace has what was saved: the name may mean another image by now."""
+    trimtab("image", "slim", original := image(), "--runs", "1", "--settle", "0")
+    workspace = here / "trimtab_workspace"
+    for name in ("stage.json", "workload.json"):  # as they are of an image that an engine has
+        text = (workspace / name).read_text()
+        assert original in text
+        (workspace / name).write_text(text.replace(original, "demo:1"))
+    line = {"pid": 1, "time_s": 1.0, "file": "usr/bin/tar", "kind": "file"}
+    (here / "record").write_text(json.dumps(line) + "\n")
+    trimtab("advanced", "learn", "--record", "record")
+    slim = open_image(workspace / "slim.tar")
+    assert merged_view(slim).find("/usr/bin/tar") is not None
+    assert slim.config.run().labels["dev.trimtab.original"] == "demo:1"
+    monkeypatch.setattr(unpacked, "_archives", {})  # as in another process
+    trimtab("verify", "--repeats", "1")
+
+
+def test_what_a_container_made_up_is_skipped(
+    image: Callable[..., str], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line of each kind; the others count."""
+    trimtab("image", "slim", image(), "--runs", "1", "--settle", "0")
+    index = f"r.org/demo@sha256:{'0' * 64}"
+    of_file = {"pid": 1, "time_s": 1.0, "file": "usr/bin/tar", "kind": "file"}
+    of_call = {"pid": 1, "time_s": 1.0, "library": "usr/bin/tar", "address": 0, "function": ""}
+    pieces = [{**of_file, "file": "usr/bin/none"}, {**of_call, "address": (1 << 32) - 1}, {}]
+    lines = [json.dumps({"index": index, "piece": each}) for each in pieces]
+    (here / "misses").write_text("\n".join([*lines, "no json", ""]))
+    before = digest("trimtab_workspace/slim.tar")
+    with pytest.raises(UserError, match="4 lines of misses name nothing of this image"):
+        trimtab("advanced", "learn", "--from", "misses")
+    assert digest("trimtab_workspace/slim.tar") == before
+    with (here / "misses").open("a") as file:
+        file.write(json.dumps({"index": index, "piece": of_file}) + "\n")
+    capsys.readouterr()
+    trimtab("advanced", "learn", "--from", "misses")
+    assert "4 lines of misses name nothing of this image: skipped\n" in capsys.readouterr().err
+    slim = merged_view(open_image(here / "trimtab_workspace/slim.tar"))
+    assert slim.find("/usr/bin/tar") is not None
 
 
 def test_a_library_that_is_kept(here: Path, tmp_path: Path) -> None:

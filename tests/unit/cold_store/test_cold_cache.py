@@ -86,6 +86,24 @@ def test_a_changed_content_is_not_given(tmp_path: Path, change: bytes) -> None:
     cache.close()
 
 
+def test_a_content_that_a_disk_damages_is_given_for_minutes_at_most(tmp_path: Path) -> None:
+    now_s = [0.0]
+    sha256, data = content(1)
+    cache = Cache(tmp_path, 1 << 20, lambda: now_s[0])
+    cache.put(sha256, data)
+    for now_s[0] in (599.0, 600.0, 1199.0):  # checked at 600
+        assert get(cache, sha256) == data
+    path_of(tmp_path, sha256).write_bytes(bytes(len(data)))
+    now_s[0] = 1200.0
+    assert get(cache, sha256) is None and not cache.has(sha256)
+    cache.put(sha256, data)
+    assert get(cache, sha256) == data
+    path_of(tmp_path, sha256).write_bytes(bytes(len(data)))
+    now_s[0] = 1800.0
+    assert get(cache, sha256) is None
+    cache.close()
+
+
 def test_a_content_that_was_removed_is_unknown(tmp_path: Path) -> None:
     sha256, data = content(1)
     cache = Cache(tmp_path, 1 << 20)

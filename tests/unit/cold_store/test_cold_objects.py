@@ -9,7 +9,7 @@ import random
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +19,7 @@ from urllib.parse import quote
 import lz4.block
 import pytest
 import zran
-from fake_registry import FakeRegistry, Handler
+from fake_registry import FakeRegistry, Handler, digest_of
 
 from trimtab.cold_store.credentials import Credentials
 from trimtab.cold_store.index import HEAD, OBJECT_BYTES, ColdFile, ColdIndex, DamagedIndexError
@@ -27,6 +27,8 @@ from trimtab.cold_store.node import indexes
 from trimtab.cold_store.node import store as stores
 from trimtab.cold_store.node.allowed import Allowed, IndexName
 from trimtab.cold_store.node.cache import Cache
+from trimtab.cold_store.node.damaged import DamagedIndexes
+from trimtab.cold_store.node.metrics import Metrics
 from trimtab.cold_store.node.misses import MissesFile
 from trimtab.cold_store.node.registries import Registries
 from trimtab.cold_store.node.store import Request, Response, Store
@@ -51,16 +53,21 @@ FILE = ColdFile(0, 512, 5, ("0" * 64,))
 
 @contextmanager
 def node(
-    folder: Path, registry: FakeRegistry, index: ColdIndex = INDEX, cache_bytes: int = 1 << 30
+    folder: Path,
+    registry: FakeRegistry,
+    index: ColdIndex | bytes = INDEX,
+    cache_bytes: int = 1 << 30,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[tuple[Store, IndexName]]:
     registry.add("team/app", BLOB)
     registry.add("team/app", TEXT)
-    digest = registry.add("team/app", index.to_bytes())
+    data = index if isinstance(index, bytes) else index.to_bytes()
+    digest = registry.add("team/app", data)
     with registry.serving() as host:
         cache = Cache(folder / "cache", cache_bytes)
         misses = MissesFile(folder / "misses.jsonl")
         allowed = Allowed([f"{host}/team"])
-        store = Store(Registries(Credentials()), cache, allowed, misses)
+        store = Store(Registries(Credentials()), cache, allowed, misses, clock)
         yield store, IndexName(host, "team/app", digest)
         store.close()
         cache.close()
@@ -338,7 +345,8 @@ def test_what_was_written_is_learnt(tmp_path: Path) -> None:
     with node(tmp_path, FakeRegistry()) as (store, index):
         for each in given:
             ask(store, index, name_of(SMALL), **{"trimtab-piece": each})
-    write_record([tmp_path / "misses.jsonl"], [str(index)], tmp_path / "record.jsonl")
+    misses, record = tmp_path / "misses.jsonl", tmp_path / "record.jsonl"
+    assert not write_record([misses], [str(index)], lambda _: True, record)
     file, call, odd = lines_of_record(tmp_path / "record.jsonl")
     assert file == FileLine(**pieces[0]) and call == CallLine(**pieces[1])
     assert isinstance(odd, FileLine) and odd.file.startswith("\udcff/a")
@@ -451,11 +459,81 @@ def test_indexes_are_kept_by_what_they_take(
         registry.add("app", replace(one, version=version).to_bytes()) for version in ("1", "2")
     ]
     with registry.serving() as host:
-        kept = indexes.Indexes(Registries(Credentials()), Cache(tmp_path, 0))
+        registries, cache = Registries(Credentials()), Cache(tmp_path, 0)
+        kept = indexes.Indexes(registries, cache, Metrics(), DamagedIndexes())
         for digest in (digests[0], *digests, digests[0]):
             kept.get(IndexName(host, "app", digest))
     asked = [path.rpartition("/")[2] for _, path, _ in registry.requests]
     assert asked == [*digests, digests[0]]
+
+
+def metric(store: Store, name: str) -> str:
+    text = body_of(store.answer_about_itself(Request("/metrics", {}))).decode()
+    [line] = [each for each in text.splitlines() if each.startswith(f"trimtab_cold_store_{name} ")]
+    return line.split()[1]
+
+
+@pytest.mark.parametrize("lies", [False, True])
+def test_a_damaged_index_is_read_once_a_minute(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], lies: bool
+) -> None:
+    """What was pushed is none, or the registry sends other bytes than it was asked for."""
+    now_s = [0.0]
+
+    def other(handler: Handler) -> bool:
+        if lies and digest in handler.path:
+            handler.send(200, b"other bytes")
+            return True
+        return False
+
+    data = INDEX.to_bytes() if lies else b"TRIMTABI" + bytes(5000)
+    digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    registry = FakeRegistry(answer=other)
+    with node(tmp_path, registry, data, clock=lambda: now_s[0]) as (store, name):
+        for now_s[0] in (0.0, 1.0, 59.9):
+            answer = ask(store, name, name_of(SMALL))
+            assert answer.status == 502 and f"{name}: the index cannot be used".encode() in answer.head
+        assert registry.count("GET", "/blobs/") == 1
+        assert metric(store, "damaged_indexes_total") == "1"
+        for now_s[0] in (60.0, 61.0):
+            assert ask(store, name, name_of(SMALL)).status == 502
+        assert registry.count("GET", "/blobs/") == 2
+        assert metric(store, "damaged_indexes_total") == "2"
+        if lies:  # the registry was mended
+            lies = False
+            now_s[0] = 200.0
+            assert content_of(ask(store, name, name_of(SMALL))) == SMALL
+    assert capfd.readouterr().err.count("the index cannot be used") == 1
+
+
+def test_an_index_that_a_disk_damages_is_read_again(tmp_path: Path) -> None:
+    registry = FakeRegistry()
+    registry.add("team/app", TEXT)
+    digest = registry.add("team/app", data := INDEX.to_bytes())
+    cache = Cache(tmp_path, 1 << 20)
+    with registry.serving() as host:
+        name, given = IndexName(host, "team/app", digest), Registries(Credentials())
+        for damage in (b"", b"\xff"):
+            cold = indexes.Indexes(given, cache, Metrics(), DamagedIndexes())
+            assert cold.get(name).layers == INDEX.layers
+            sha256 = digest.removeprefix("sha256:")
+            path = tmp_path / sha256[:2] / sha256[2:]
+            assert path.read_bytes() == data
+            path.write_bytes(data[: -len(damage)] + damage if damage else data)
+        cold = indexes.Indexes(given, cache, Metrics(), DamagedIndexes())
+        assert cold.get(name).layers == INDEX.layers and path.read_bytes() == data
+    assert registry.count("GET", "/blobs/") == 2
+    cache.close()
+
+
+def test_damaged_indexes_are_remembered_within_bounds() -> None:
+    damaged = DamagedIndexes(lambda: 0.0)
+    names = [IndexName("r.org", f"app{each}", digest_of(b"")) for each in range(2000)]
+    for each in names:
+        damaged.add(each, "why")
+    damaged.check(names[0])
+    with pytest.raises(DamagedIndexError, match=r"r\.org/app1999@.*why"):
+        damaged.check(names[-1])
 
 
 @pytest.mark.parametrize("files", [[], None, "", {"0" * 64: {}}])

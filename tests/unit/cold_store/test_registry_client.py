@@ -162,6 +162,129 @@ def test_a_busy_registry_is_asked_again(status: int) -> None:
     assert pauses == [2, 2]
 
 
+def drops(places: list[int]) -> Callable[[Handler], bool]:
+    """Ends the next answers with blobs after so many bytes, by closing the connection."""
+
+    def answer(handler: Handler) -> bool:
+        if "/blobs/" not in handler.path or handler.command != "GET" or not places:
+            return False
+        start, _, _ = handler.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")
+        first = int(start) if handler.registry.ranges else 0
+        part = DATA[first:]
+        head = f"HTTP/1.1 206 X\r\nContent-Range: bytes {first}-{len(DATA) - 1}/{len(DATA)}\r\n"
+        head = head if first else "HTTP/1.1 200 X\r\n"
+        handler.wfile.write(f"{head}Content-Length: {len(part)}\r\n\r\n".encode())
+        handler.wfile.write(part[: places.pop(0)])
+        handler.close_connection = True
+        return True
+
+    return answer
+
+
+def chunks(host: str, digest: str, size_bytes: int = len(DATA)) -> tuple[bytes, list[float]]:
+    pauses: list[float] = []
+    asked = Registry(Transport(host, Credentials(), pause=pauses.append))
+    return b"".join(asked.blob_chunks("a", digest, size_bytes)), pauses
+
+
+@pytest.mark.parametrize("places", [[], [0], [1, 0], [50_000, 7, 0], [len(DATA) - 1]])
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_blob_whose_connections_drop_comes_whole(places: list[int], ranges: bool) -> None:
+    registry = FakeRegistry(answer=drops(left := [*places]), ranges=ranges)
+    digest = registry.add("a", DATA)
+    with registry.serving() as host:
+        data, pauses = chunks(host, digest)
+    assert data == DATA and not left and len(pauses) == len(places)
+    ends = [sum(places[: number + 1]) for number in range(len(places))] if ranges else []
+    asked = [headers.get("Range") for _, _, headers in registry.requests]
+    assert not ranges or asked == [
+        None,
+        *(f"bytes={e}-{len(DATA) - 1}" if e else None for e in ends),
+    ]
+
+
+def test_a_blob_of_a_busy_registry_is_asked_for_again() -> None:
+    failures = [503, 429]
+
+    def busy(handler: Handler) -> bool:
+        if failures:
+            handler.send(failures.pop(), Retry_After="2")
+            return True
+        return False
+
+    registry = FakeRegistry(answer=busy)
+    digest = registry.add("a", DATA)
+    with registry.serving() as host:
+        assert chunks(host, digest) == (DATA, [2, 2])
+
+
+def test_a_blob_that_always_drops_is_given_up() -> None:
+    registry = FakeRegistry(answer=drops([1] * 100))
+    digest = registry.add("a", DATA)
+    with registry.serving() as host, pytest.raises(RegistryError, match="cut off"):
+        chunks(host, digest)
+    assert len(registry.requests) == 4
+
+
+def test_each_part_of_a_large_blob_has_its_own_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trimtab.cold_store.chunks._RENEWING_BYTES", 10_000)
+    registry = FakeRegistry(answer=drops([10_000] * 9))
+    digest = registry.add("a", DATA)
+    with registry.serving() as host:
+        assert chunks(host, digest)[0] == DATA
+    assert len(registry.requests) == 10
+
+
+def test_a_connection_without_a_length_that_ends_early_is_no_end() -> None:
+    ends = [raw(b"HTTP/1.1 200 OK\r\n\r\n" + DATA[:5000])]
+    registry = FakeRegistry(answer=lambda handler: bool(ends) and ends.pop()(handler))
+    digest = registry.add("a", DATA)
+    with registry.serving() as host:
+        assert chunks(host, digest)[0] == DATA
+
+
+@pytest.mark.parametrize("larger", [0, 500])
+def test_other_bytes_after_a_drop_are_refused(larger: int) -> None:
+    first = drops([50_000])
+
+    def answer(handler: Handler) -> bool:
+        if first(handler):
+            return True
+        content = f"bytes 50000-{len(DATA) + larger - 1}/{len(DATA) + larger}"
+        handler.send(206, bytes(len(DATA) + larger - 50_000), Content_Range=content)
+        return True
+
+    registry = FakeRegistry(answer=answer)
+    digest = registry.add("a", DATA)
+    with registry.serving() as host, pytest.raises(RegistryError, match="expected sha256"):
+        chunks(host, digest, len(DATA) + larger)
+    assert len(registry.requests) == 2
+
+
+@pytest.mark.parametrize("status", [206, 400, 405, 416, 501, 403, 404])
+def test_a_registry_that_refuses_ranges_sends_all_again(status: int) -> None:
+    first = drops([50_000])
+
+    def refuses(handler: Handler) -> bool:
+        if first(handler):
+            return True
+        if "Range" in handler.headers:
+            handler.send(status, b"some", Content_Range="bytes 0-3/4")
+            return True
+        return False
+
+    registry = FakeRegistry(answer=refuses)
+    digest = registry.add("a", DATA)
+    with registry.serving() as host:
+        if status in (403, 404):
+            with pytest.raises(RegistryError, match=str(status)):
+                chunks(host, digest)
+        else:
+            assert chunks(host, digest)[0] == DATA
+    asked = ["Range" in headers for _, _, headers in registry.requests]
+    assert asked == [False, True, False][: 2 if status in (403, 404) else 3]
+
+
 def test_an_upload_is_begun_again() -> None:
     seen: list[str] = []
 

@@ -47,6 +47,7 @@ def _answer(question: bytes, names: Mapping[bytes, str]) -> bytes:
     address = names.get(b".".join(labels))
     if address is None:
         return question[:2] + bytes((0x81, 0x80 | _NO_SUCH_NAME, 0, 1, 0, 0, 0, 0, 0, 0)) + asked
-    alias = bytes((0xC0, 12, 0, 5, 0, 1, 0, 0, 0, 9, 0, 4)) + b"\4real\xc0\x0c"[:4]
-    row = b"\xc0\x0c" + bytes((0, 1, 0, 1, 0, 0, 0, 9, 0, 4)) + socket.inet_aton(address)
+    alias_at = 12 + len(asked) + 12  # behind the fields of its record
+    alias = bytes((0xC0, 12, 0, 5, 0, 1, 0, 0, 0, 9, 0, 7)) + b"\4real\xc0\x0c"
+    row = bytes((0xC0, alias_at, 0, 1, 0, 1, 0, 0, 0, 9, 0, 4)) + socket.inet_aton(address)
     return question[:2] + bytes((0x81, 0x80, 0, 1, 0, 2, 0, 0, 0, 0)) + asked + alias + row

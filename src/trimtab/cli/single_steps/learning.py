@@ -14,6 +14,7 @@ from trimtab.config.groups.debloat import Remove
 from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
+from trimtab.debloating.images.saved_original import use_saved_original
 from trimtab.debloating.misses import (
     check_files_recorded_in,
     check_recorded_in,
@@ -54,6 +55,7 @@ class SlimFolder:
             )
         check_original(folder / "environment.json")
         self.stage = load(read_limited(stage, _MOST_BYTES), DebloatStage, str(stage))
+        use_saved_original(folder, self.stage.workloads)
         self.target = target_of(self.stage.target, self.stage.workloads)
         self.settling = Settling.read(folder / "settling.json")
         self.learned = folder / "learned.json"

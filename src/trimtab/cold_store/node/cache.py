@@ -6,7 +6,9 @@ import os
 import re
 import stat
 import threading
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from io import FileIO
@@ -15,6 +17,8 @@ from pathlib import Path
 _NAME = re.compile(r"[0-9a-f]{64}")
 _PARTIAL = ".partial"
 _BLOCK_BYTES = 4096
+_NOT_CHECKED = float("-inf")
+_CHECKED_FOR_S = 600.0  # a disk may damage what it has
 
 
 class CacheInUseError(OSError):
@@ -24,7 +28,7 @@ class CacheInUseError(OSError):
 @dataclass
 class _Entry:
     size_bytes: int
-    checked: bool
+    checked_until_s: float
 
     @property
     def disk_bytes(self) -> int:
@@ -34,11 +38,12 @@ class _Entry:
 class Cache:
     """The contents in `folder`, which use at most `most_bytes` of the disk. Thread-safe.
 
-    A content is checked by its digest when this process first reads it. One process has the folder,
-    until its end: raises CacheInUseError.
+    A content is checked by its digest when this process first reads it, and every ten minutes. One
+    process has the folder, until its end: raises CacheInUseError.
     """
 
-    def __init__(self, folder: Path, most_bytes: int):
+    def __init__(self, folder: Path, most_bytes: int, clock: Callable[[], float] = time.monotonic):
+        self._clock = clock
         self._folder, self._most_bytes = folder, most_bytes
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
@@ -71,10 +76,7 @@ class Cache:
         except OSError:
             self._forget(sha256)
             return None
-        if not entry.checked:
-            entry.checked = hashlib.sha256(file.read()).hexdigest() == sha256
-            file.seek(0)
-        if not entry.checked or os.fstat(file.fileno()).st_size != entry.size_bytes:
+        if not self._is_whole(file, sha256, entry):
             file.close()
             self._forget(sha256)
             return None
@@ -84,7 +86,7 @@ class Cache:
 
     def put(self, sha256: str, data: bytes) -> None:
         """Keep a content, whose digest was checked, if the disk has room for it."""
-        entry = _Entry(len(data), checked=True)
+        entry = _Entry(len(data), self._clock() + _CHECKED_FOR_S)
         if entry.disk_bytes > self._most_bytes or self.has(sha256):
             return
         path = self._path(sha256)
@@ -103,9 +105,26 @@ class Cache:
                 self.used_bytes += entry.disk_bytes
         self._make_room()
 
+    def remove(self, sha256: str) -> None:
+        """Remove a content that turned out to be damaged."""
+        self._forget(sha256)
+
     def close(self) -> None:
         """Let another process have the folder."""
         os.close(self._held)
+
+    def _is_whole(self, file: FileIO, sha256: str, entry: _Entry) -> bool:
+        now_s = self._clock()
+        if now_s >= entry.checked_until_s:
+            try:
+                digest = hashlib.sha256(file.read()).hexdigest()
+                file.seek(0)
+            except OSError:  # the disk cannot read it
+                return False
+            if digest != sha256:
+                return False
+            entry.checked_until_s = now_s + _CHECKED_FOR_S
+        return os.fstat(file.fileno()).st_size == entry.size_bytes
 
     def _find(self) -> None:
         """Take over what an earlier process left, and remove what it did not finish."""
@@ -118,7 +137,7 @@ class Cache:
                 if stat.S_ISREG(status.st_mode):  # a pipe would be waited for
                     found.append((status.st_mtime_ns, name, status.st_size))
         for _, name, size_bytes in sorted(found):
-            self._entries[name] = entry = _Entry(size_bytes, checked=False)
+            self._entries[name] = entry = _Entry(size_bytes, _NOT_CHECKED)
             self.used_bytes += entry.disk_bytes
         self._make_room()
 

@@ -1,13 +1,17 @@
 """The indexes that containers name: checked by digest, and a few kept as they are read."""
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
-from trimtab.cold_store.index import MOST_INDEX_BYTES, ColdIndex
+from trimtab.cold_store.answers import OtherBytesError
+from trimtab.cold_store.index import MOST_INDEX_BYTES, ColdIndex, DamagedIndexError
 from trimtab.cold_store.node.allowed import IndexName
 from trimtab.cold_store.node.cache import Cache
+from trimtab.cold_store.node.damaged import DamagedIndexes
 from trimtab.cold_store.node.flights import Flights
+from trimtab.cold_store.node.metrics import Metrics
 from trimtab.cold_store.node.registries import Registries
 
 _MOST_KEPT_BYTES = 256 << 20  # of memory
@@ -16,10 +20,16 @@ _WAIT_S = 50
 
 
 class Indexes:
-    """Indexes from memory, the cache or a registry, the recently used ones from memory."""
+    """Indexes from memory, the cache or a registry, the recently used ones from memory.
 
-    def __init__(self, registries: Registries, cache: Cache):
+    A damaged one is not read again for a minute.
+    """
+
+    def __init__(
+        self, registries: Registries, cache: Cache, metrics: Metrics, damaged: DamagedIndexes
+    ):
         self._registries, self._cache = registries, cache
+        self._metrics, self._damaged = metrics, damaged
         self._flights = Flights[IndexName, ColdIndex]()
         self._lock = threading.Lock()
         self._parsing = threading.Lock()  # it takes several times as much
@@ -33,6 +43,7 @@ class Indexes:
             if name in self._kept:
                 self._kept.move_to_end(name)
                 return self._kept[name]
+        self._damaged.check(name)
 
         def planned(is_flying: Callable[[IndexName], bool]) -> Sequence[IndexName]:
             return () if is_flying(name) or name in self._kept else (name,)
@@ -60,15 +71,29 @@ class Indexes:
 
     def _parsed(self, name: IndexName) -> ColdIndex:
         sha256 = name.digest.removeprefix("sha256:")
-        if kept := self._cache.opened(sha256):
-            with kept:
-                data = kept.read()
-        else:
-            data = self._registries.ask(
-                name.host,
-                lambda registry: registry.blob(name.repository, name.digest, MOST_INDEX_BYTES),
-            )
-        with self._parsing:
-            index = ColdIndex.parse(data)
+        data = self._cached(sha256)
+        try:
+            if data is None:
+                data = self._registries.ask(
+                    name.host,
+                    lambda registry: registry.blob(name.repository, name.digest, MOST_INDEX_BYTES),
+                )
+            with self._parsing:
+                index = ColdIndex.parse(data)
+        except (OtherBytesError, DamagedIndexError) as error:
+            self._metrics.found_damaged()
+            raise self._damaged.add(name, str(error)) from None
         self._cache.put(sha256, data)
         return index
+
+    def _cached(self, sha256: str) -> bytes | None:
+        """Return what the cache has, which the disk may have damaged since it was checked there."""
+        file = self._cache.opened(sha256)
+        if file is None:
+            return None
+        with file:
+            data = file.read()
+        if hashlib.sha256(data).hexdigest() == sha256:
+            return data
+        self._cache.remove(sha256)
+        return None

@@ -20,7 +20,7 @@ class Metrics:
         self._outcomes = Counter[str]()
         self._misses = Counter[str]()
         self._bytes = Counter[str]({"registry": 0, "cache": 0})
-        self._ranges = 0
+        self._ranges = self._damaged = 0
         self._buckets = [0] * (len(_BOUNDS_S) + 1)
         self._seconds = 0.0
 
@@ -36,6 +36,11 @@ class Metrics:
         with self._lock:
             is_new = label not in self._misses and len(self._misses) >= _MOST_INDEXES
             self._misses[_OTHERS if is_new else label] += 1
+
+    def found_damaged(self) -> None:
+        """Count an index that was read and was damaged."""
+        with self._lock:
+            self._damaged += 1
 
     def answered(self, outcome: str, wall_s: float, cache_bytes: int = 0) -> None:
         """Count a request by its outcome, which is one of a few words."""
@@ -61,6 +66,8 @@ class Metrics:
         yield from _by_label("bytes_total", "source", self._bytes)
         yield from _family("registry_ranges_total", "counter", "Parts of layers from registries.")
         yield f"trimtab_cold_store_registry_ranges_total {self._ranges}"
+        yield from _family("damaged_indexes_total", "counter", "Indexes read that were damaged.")
+        yield f"trimtab_cold_store_damaged_indexes_total {self._damaged}"
         yield from _family("cache_bytes", "gauge", "Bytes that the cache uses of the disk.")
         yield f"trimtab_cold_store_cache_bytes {cache_bytes}"
         yield from _family("seconds", "histogram", "Seconds from a request to its answer.")

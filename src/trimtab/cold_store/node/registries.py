@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
-from trimtab.cold_store.credentials import Credentials
+from trimtab.cold_store.credentials import CredentialSource
 from trimtab.cold_store.registry import Registry, RegistryError
 from trimtab.cold_store.transport import Transport, trusting
 
@@ -20,7 +20,7 @@ class Registries:
 
     def __init__(
         self,
-        credentials: Credentials,
+        credentials: CredentialSource,
         ca: Path | None = None,
         plain_http: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,

@@ -4,13 +4,14 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from trimtab.cold_store.index import DamagedIndexError
 from trimtab.cold_store.node.allowed import Allowed, IndexName
 from trimtab.cold_store.node.cache import Cache
+from trimtab.cold_store.node.damaged import DamagedIndexes
 from trimtab.cold_store.node.indexes import Indexes
 from trimtab.cold_store.node.layers import DamagedLayerError
 from trimtab.cold_store.node.log import Log
@@ -18,6 +19,7 @@ from trimtab.cold_store.node.metrics import Metrics
 from trimtab.cold_store.node.misses import MissesFile, piece_of
 from trimtab.cold_store.node.objects import Data, Objects, head_of
 from trimtab.cold_store.node.registries import Registries
+from trimtab.cold_store.node.zstd.decoder import NoZstdError
 from trimtab.cold_store.registry import RegistryError
 
 _MOST_OF_A_HOST = 384  # of the server's connections
@@ -48,13 +50,14 @@ class Store:
         cache: Cache,
         allowed: Allowed,
         misses: MissesFile | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ):
         self._cache, self._allowed, self._misses = cache, allowed, misses
         self._metrics = Metrics()
         self._log = Log()
         self._lock = threading.Lock()
         self._asking = Counter[str]()  # by host
-        self._indexes = Indexes(registries, cache)
+        self._indexes = Indexes(registries, cache, self._metrics, DamagedIndexes(clock))
         self._objects = Objects(registries, cache, self._metrics)
         self.close = self._objects.close
 
@@ -90,7 +93,7 @@ class Store:
         try:
             with self._turn(index_name.host):
                 found = self._objects.get(index_name, self._indexes.get(index_name), name)
-        except (RegistryError, DamagedIndexError, DamagedLayerError) as error:
+        except (RegistryError, DamagedIndexError, DamagedLayerError, NoZstdError) as error:
             return "failed", _said(502, str(error)), 0
         except TimeoutError:
             return "failed", _said(502, f"{index_name.host}: no answer in time"), 0

@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 from trimtab.errors import UserError
@@ -25,6 +24,8 @@ from trimtab.images.writing.reference import Reference
 from trimtab.locks import file_lock
 
 _PATIENCE_S = 600.0  # for another process that unpacks the same image
+_Name = tuple[str, str, Path]  # an image's, in the engine at an address, with this cache
+_archives: dict[_Name, Path] = {}  # a name keeps its meaning during a command
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,16 @@ def image_at(location: str) -> Image:
         return open_image(path)
     if path.suffix in (".tar", ".gz", ".zst", ".sif") or location.startswith(("/", ".", "~")):
         raise UserError(f"{location}: no such file or folder")
-    return open_image(_saved(location, os.environ.get("DOCKER_HOST", ""), image_cache()))
+    return open_image(_saved(_name_here(location)))
+
+
+def use_saved(name: str, archive: Path) -> None:
+    """Use `archive`, if it is there, as the image `name` for the rest of this command.
+
+    No engine is asked then.
+    """
+    if archive.is_file():
+        _archives[_name_here(name)] = archive
 
 
 def _converted(path: Path, location: str) -> Path:
@@ -89,9 +99,20 @@ def _converted(path: Path, location: str) -> Path:
     return archive
 
 
-@cache  # a name keeps its meaning during a command
-def _saved(name: str, address: str, folder: Path) -> Path:
-    """Return the archive, in the cache `folder`, of the image `name` in the engine at `address`."""
+def _name_here(name: str) -> _Name:
+    return name, os.environ.get("DOCKER_HOST", ""), image_cache()
+
+
+def _saved(name_here: _Name) -> Path:
+    """Return the archive of an engine's image."""
+    if name_here not in _archives:
+        name, _, folder = name_here
+        _archives[name_here] = _saved_now(name, folder)
+    return _archives[name_here]
+
+
+def _saved_now(name: str, folder: Path) -> Path:
+    """Save the image `name` in the cache `folder`, unless it is there; return its archive."""
     if "@" not in name and not name.startswith("sha256:"):
         Reference.parse(name)
     with ContainerEngine.connect() as engine:

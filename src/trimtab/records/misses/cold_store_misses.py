@@ -1,15 +1,16 @@
 """The file of misses that a node's cold store writes, of the containers of all images there."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from trimtab.errors import UserError
-from trimtab.records.document import PART, first_mistake
-from trimtab.records.misses.record_lines import line_of
+from trimtab.records.document import PART
+from trimtab.records.misses.record_lines import Line, line_of
 from trimtab.records.values import Text
 from trimtab.untrusted import lines_of_untrusted
 
@@ -27,46 +28,71 @@ class ColdStoreMiss:
 _MISS: TypeAdapter[ColdStoreMiss] = TypeAdapter(ColdStoreMiss)
 
 
-def write_record(files: Sequence[Path], indexes: Collection[str], record: Path) -> int:
+def write_record(
+    files: Sequence[Path],
+    indexes: Collection[str],
+    is_of_image: Callable[[Line], bool],
+    record: Path,
+) -> Counter[Path]:
     """Write the misses in `files` of images with one of `indexes` as a record `fallback.jsonl`.
 
-    Return how many were left out: a container may have told the node anything.
+    Return how many lines of each file were skipped, as a container may have told its node anything:
+    those that no cold store writes, and those that name nothing that `is_of_image` knows.
 
     Without `indexes`, all files have to be of one image. Raises UserError if they are of several,
-    if they have none, or for a line that no cold store wrote.
+    or if no line is left.
     """
-    misses = [miss for path in files for miss in _misses_in(path)]
-    found = {miss.index for miss in misses}
+    skipped = Counter[Path]()
+    misses = [(path, miss) for path in files for miss in _misses_in(path, skipped)]
+    named = ", ".join(map(str, files))
+    found = {miss.index for _, miss in misses}
     if not indexes and len(found) > 1:
         raise UserError(
-            f"{', '.join(map(str, files))}: misses of {len(found)} images; name the one that was"
+            f"{named}: misses of {len(found)} images; name the one that was"
             " made here with --index, as `trimtab image inspect` shows it:"
             f" {' or '.join(sorted(found))}"
         )
-    told = [json.dumps(miss.piece) for miss in misses if not indexes or miss.index in indexes]
-    lines = [line for line in told if _is_of_a_fallback(line)]
+    lines = []
+    for path, miss in misses:
+        if indexes and miss.index not in indexes:
+            continue
+        text = json.dumps(miss.piece)
+        if _is_usable(text, is_of_image):
+            lines.append(text)
+        else:
+            skipped[path] += 1
     if not lines:
-        raise UserError(f"{', '.join(map(str, files))}: no misses of the image that was made here")
+        why = f": {format_skipped(skipped)}" if skipped else ""
+        raise UserError(
+            f"{named}: no misses of the image that was made here{why}; give files that"
+            " `trimtab cold-store serve --misses` wrote"
+        )
     record.write_text("\n".join(lines) + "\n")
-    return len(told) - len(lines)
+    return skipped
 
 
-def _is_of_a_fallback(line: str) -> bool:
+def format_skipped(skipped: Mapping[Path, int]) -> str:
+    """Return how many lines of each file were skipped, as a sentence."""
+    parts = [
+        f"{count:,} {'line' if count == 1 else 'lines'} of {path}"
+        for path, count in skipped.items()
+    ]
+    verb = "names" if list(skipped.values()) == [1] else "name"
+    return f"{', '.join(parts)} {verb} nothing of this image: skipped"
+
+
+def _is_usable(text: str, is_of_image: Callable[[Line], bool]) -> bool:
     try:
-        line_of(line.encode())
+        return is_of_image(line_of(text.encode()))
     except ValueError:
         return False
-    return True
 
 
-def _misses_in(path: Path) -> Iterator[ColdStoreMiss]:
+def _misses_in(path: Path, skipped: Counter[Path]) -> Iterator[ColdStoreMiss]:
     if not path.exists():
         raise UserError(f"{path}: no such file")
-    for number, line in enumerate(lines_of_untrusted(path, _MOST_BYTES, _MOST_LINES), 1):
+    for line in lines_of_untrusted(path, _MOST_BYTES, _MOST_LINES):
         try:
             yield _MISS.validate_json(line, strict=True)
-        except ValidationError as error:
-            raise UserError(
-                f"{path}: line {number} is no miss: {first_mistake(error)}; give a file that"
-                " `trimtab cold-store serve --misses` wrote"
-            ) from None
+        except ValidationError:
+            skipped[path] += 1

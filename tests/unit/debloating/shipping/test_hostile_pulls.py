@@ -79,6 +79,28 @@ def test_an_index_in_another_registry(tmp_path: Path) -> None:
             pull(host, tmp_path)
 
 
+def test_a_busy_registry_delays_a_pull(tmp_path: Path) -> None:
+    """Each kind of request fails once: a manifest, a layer, the index, and the removed files."""
+    failed: set[str] = set()
+
+    def fails_once(handler: Handler) -> bool:
+        if handler.path in failed:
+            return False
+        failed.add(handler.path)
+        handler.send(503)
+        return True
+
+    registry = FakeRegistry(answer=fails_once)
+    registry.add("demo", TEXT)
+    digest = registry.add("demo", named((0, 9000)))
+    with registry.serving() as host:
+        hold(registry, f"{host}/demo@{digest}")
+        pull(host, tmp_path)
+    [blob] = [each for each in registry.blobs.values() if each.startswith(b"\x1f\x8b")]
+    assert blob in (tmp_path / "image.tar").read_bytes()
+    assert len(failed) == 5 and any((tmp_path / "store").rglob("*-000000"))
+
+
 @pytest.mark.timeout(20)
 def test_a_layer_without_end_does_not_fill_the_disk(tmp_path: Path) -> None:
     def endless(handler: Handler) -> bool:

@@ -11,7 +11,7 @@ from handmade import entry, folder, layer, link, oci_image
 
 from trimtab.errors import UserError
 from trimtab.images.errors import ImageError
-from trimtab.profiling.images.unpacked import image_at, unpacked_image
+from trimtab.profiling.images.unpacked import image_at, unpacked_image, use_saved
 
 ROOT = layer(folder("etc"), entry("etc/file", b"text"), link("etc/link", "/etc/file"))
 
@@ -86,6 +86,18 @@ def test_a_damaged_image_leaves_no_root(tmp_path: Path, cache: Path) -> None:
 def test_no_image(location: str, words: str) -> None:
     with pytest.raises(UserError, match=words):
         image_at(location)
+
+
+def test_a_name_that_was_saved_before_needs_no_engine(tmp_path: Path) -> None:
+    use_saved("demo:1", tmp_path / "removed.tar")
+    with pytest.raises(UserError, match="no engine answers at"):
+        image_at("demo:1")
+    use_saved("demo:1", archive := oci_image(tmp_path / "image.tar", ROOT))
+    found = unpacked_image("demo:1")
+    assert (found.image.path, found.engine_name) == (archive, "demo:1")
+    assert (found.root / "etc/file").read_text() == "text"
+    with pytest.raises(UserError, match="no engine answers at"):
+        image_at("demo:2")
 
 
 def test_a_file_that_is_no_image(tmp_path: Path) -> None:
