@@ -8,14 +8,10 @@ The machine has to be idle.
 """
 
 import argparse
-import json
-import re
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +20,8 @@ import docker as docker_sdk
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from building import Builder
 from cases import NEW, SMALLEST, Case
-from commands import CommandError, docker, run
-from common import load, machine, save
+from commands import docker, run
+from recording import recorded
 from running import gone, wait_for
 from slimming import TRIMTAB
 
@@ -93,17 +89,11 @@ def main() -> None:
         for name in given.case or CASES:
             folder, image = Path(place, name), f"trimtab-cpu-{name}:1"
             folder.mkdir()
-            try:
+            with recorded(RESULTS, name) as figures:
                 builder.build(CASES[name], image, folder)
-                figures = measured(address, CASES[name], image, given.pairs, folder)
+                figures.update(measured(address, CASES[name], image, given.pairs, folder))
                 docker(address, "rmi", image)
-            except (CommandError, subprocess.TimeoutExpired) as error:
-                figures = {"error": re.sub(r"\s+", " ", str(error))[-600:]}
-            print(name, json.dumps(figures), flush=True)
             shutil.rmtree(folder, ignore_errors=True)
-            figures |= {"machine": machine(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-            others: Any = load(RESULTS) or {"cases": {}}
-            save(RESULTS, {"cases": {**others["cases"], name: figures}})
 
 
 if __name__ == "__main__":

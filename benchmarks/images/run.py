@@ -13,22 +13,17 @@ image (`methods.py`).
 """
 
 import argparse
-import json
 import os
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from building import Builder
 from cases import SMALLEST
-from commands import CommandError, docker, run
-from common import load, machine, save
+from commands import docker, run
+from recording import recorded
 from registries import REGISTRIES
 from slimming import measured
 
@@ -56,17 +51,11 @@ def main() -> None:
         for name in given.case or CASES:
             folder, image = Path(place, name), f"trimtab-case-{name}:1"
             folder.mkdir()
-            try:
+            with recorded("images", name) as figures:
                 builder.build(CASES[name], image, folder)
-                figures = measured(address, CASES[name], image, folder)
+                figures.update(measured(address, CASES[name], image, folder))
                 docker(address, "rmi", image)
-            except (CommandError, subprocess.TimeoutExpired) as error:
-                figures = {"error": re.sub(r"\s+", " ", str(error))[-600:]}
-            print(name, json.dumps(figures), flush=True)
             shutil.rmtree(folder, ignore_errors=True)
-            figures |= {"machine": machine(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-            others: Any = load("images") or {"cases": {}}
-            save("images", {"cases": {**others["cases"], name: figures}})
 
 
 if __name__ == "__main__":

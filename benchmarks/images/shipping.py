@@ -12,7 +12,6 @@ registry is what its folder grows by.
 import argparse
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -20,15 +19,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from building import Builder
 from cases import NEW, SMALLEST, Case
-from commands import CommandError, docker, run
-from common import load, machine, save
+from commands import docker, run
+from recording import recorded
 from running import Runs
 from slimming import TRIMTAB
 
@@ -128,16 +126,10 @@ def main() -> None:
             for name in given.case or CASES:
                 folder, image = Path(place, name), f"trimtab-case-{name}:1"
                 folder.mkdir()
-                try:
+                with recorded(RESULTS, name) as figures:
                     builder.build(CASES[name], image, folder)
-                    figures = measured(CASES[name], image, engines, registry, host, folder)
-                except (CommandError, subprocess.TimeoutExpired) as error:
-                    figures = {"error": re.sub(r"\s+", " ", str(error))[-600:]}
-                print(name, json.dumps(figures), flush=True)
+                    figures.update(measured(CASES[name], image, engines, registry, host, folder))
                 shutil.rmtree(folder, ignore_errors=True)
-                figures |= {"machine": machine(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-                others: Any = load(RESULTS) or {"cases": {}}
-                save(RESULTS, {"cases": {**others["cases"], name: figures}})
         finally:
             run([scripts / "registry.sh", "stop", registry])
             run([scripts / "engine.sh", "stop", other])

@@ -1,8 +1,8 @@
 /* A program that is one file: it holds a dynamic linker, a program, the libraries and modules that
  * this needs, and executes them from memory. It needs no other file; /proc has to be mounted.
  *
- * trimtab.debloating.cold_program.program_file appends the parts to this file. Each becomes a file
- * in memory (memfd_create(2)), sealed against writing, that others open as /proc/self/fd/NUMBER.
+ * trimtab.debloating.shipping.node_program.program_file appends the parts to this file. Each becomes
+ * a file in memory (memfd_create(2)), sealed against writing, that others open as /proc/self/fd/NUMBER.
  * Nothing is written to a disk, so folders that forbid programs or writing do not matter. */
 #define _GNU_SOURCE
 #include <asm/unistd_64.h>
@@ -78,9 +78,9 @@ static struct file read_own_file(void) {
   own.data = (const uint8_t *)at;
   memcpy(&trailer, own.data + own.bytes - sizeof trailer, sizeof trailer);
   uint8_t digest[SHA256_BYTES];
-  size_t signed_bytes = own.bytes - sizeof trailer.digest - sizeof trailer.magic;
+  size_t checked_bytes = own.bytes - sizeof trailer.digest - sizeof trailer.magic;
   if (memcmp(trailer.magic, magic, sizeof magic)) refuse_damaged();
-  sha256(own.data, signed_bytes, digest);
+  sha256(own.data, checked_bytes, digest);
   if (memcmp(digest, trailer.digest, sizeof digest)) refuse_damaged();
   if (trailer.count > MOST_PARTS || trailer.table % 8 || trailer.table > own.bytes ||
       trailer.count * sizeof(struct part) > own.bytes - trailer.table)

@@ -20,7 +20,7 @@ import typer
 import yaml
 from kubernetes import client
 
-from trimtab.cli.cold_store import write_file
+from trimtab.cli.image.cold_store import write_file
 from trimtab.cli.verbs import app
 from trimtab.cold_store.__main__ import SOCKET
 

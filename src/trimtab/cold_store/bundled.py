@@ -19,6 +19,7 @@ _BUNDLES = (
     "/etc/ssl/cert.pem",
 )
 _OF_OPENSSL = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_OF_PYTHON = ("PYTHONHOME", "PYTHONPATH")
 
 
 class _ModulesInMemory:
@@ -39,6 +40,8 @@ class _ModulesInMemory:
 def main() -> None:
     """Run the command line of the process, and end it."""
     sys.meta_path.insert(0, _ModulesInMemory(os.environ.pop(MODULES, "")))
+    for name in _OF_PYTHON:  # another Python, as of a credential helper, could not start with them
+        os.environ.pop(name, None)
     _name_process()
     _find_authorities(sys.argv[1:])
     os.environ.setdefault("HOME", "/")  # as engines do: no /etc/passwd may tell it

@@ -53,7 +53,8 @@ def joined(base: str, url: str) -> str:
         place = urljoin(base, url[:_MOST_URL_CHARACTERS])
         urlsplit(place).port  # noqa: B018  raises for what is no number
     except ValueError as error:
-        raise RegistryError(f"{base}: it leads to {url[:200]}: {error}") from None
+        base, url = (each.partition("?")[0][:200] for each in (base, url))  # a query may be secret
+        raise RegistryError(f"{base}: it leads to {url}: {error}") from None
     return place
 
 
@@ -223,7 +224,9 @@ class Transport:
             target = raw.headers.get("Location")
             if raw.status == 401 and _place(url) != start:  # its challenge is not the registry's
                 _let_go(raw)
-                raise RegistryError(f"{self.host}: it leads to {url}, which asks for a login")
+                raise RegistryError(
+                    f"{self.host}: it leads to {_public(url)}, which asks for a login"
+                )
             if raw.status not in _REDIRECTS or not target:
                 return raw
             _let_go(raw)
@@ -233,7 +236,7 @@ class Transport:
 
     def _check_lead(self, before: str, url: str) -> None:
         if _place(url)[0] not in {"https", _place(before)[0]}:
-            raise RegistryError(f"{self.host}: it leads to {url}, which is not allowed")
+            raise RegistryError(f"{self.host}: it leads to {_public(url)}, which is not allowed")
 
 
 def _token(document: bytes, host: str) -> tuple[str, float]:
@@ -246,6 +249,12 @@ def _token(document: bytes, host: str) -> tuple[str, float]:
     if not isinstance(token, str) or not token.isascii() or not token.isprintable():
         raise RegistryError(f"{host}: no token in what its token server answers")
     return f"Bearer {token}", min(max(valid_s - 10, 1), 3600)
+
+
+def _public(url: str) -> str:
+    """Return a place without its query and user, which may be a signature or a password."""
+    parts = parse_url(url)
+    return str(parts._replace(auth=None, query=None, fragment=None).url)
 
 
 def _place(url: str) -> tuple[str | None, str | None, int | None]:

@@ -17,7 +17,7 @@ from fake_registry import FakeRegistry
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.cli.cold_store import write_file
+from trimtab.cli.image.cold_store import write_file
 from trimtab.cold_store import __main__ as program
 from trimtab.cold_store.node import server as servers
 from trimtab.cold_store.node.allowed import IndexName

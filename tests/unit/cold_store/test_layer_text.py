@@ -11,6 +11,7 @@ import pytest
 import zran
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reading_layers import read
 
 from trimtab.cold_store.index import Checkpoint, ColdIndex, ColdLayer, DamagedIndexError
 from trimtab.cold_store.node import layers
@@ -60,21 +61,6 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 def indexes() -> dict[str, ColdIndex]:
     made = {name: zran.index_of([(blob, TEXT, 3000)], {}) for name, blob in BLOBS.items()}
     return {name: ColdIndex.parse(index.to_bytes()) for name, index in made.items()}
-
-
-def read(
-    index: ColdIndex, blob: bytes, start: int, end: int, pool: ThreadPoolExecutor
-) -> tuple[bytes, int]:
-    """The text, and how many bytes of the blob were asked for."""
-    asked = []
-
-    def fetch(begin: int, stop: int) -> bytes:
-        assert 0 <= begin < stop <= len(blob)
-        asked.append(stop - begin)
-        return blob[begin:stop]
-
-    text = b"".join(text_of(index, index.layers[0], start, end, fetch, pool))
-    return text, sum(asked)
 
 
 @pytest.mark.parametrize("piece_bytes", [1, 1000, 1 << 20])

@@ -390,6 +390,31 @@ def test_lies_end_with_one_line(answer: Callable[[Handler], bool], said: str) ->
                 client(host).blob_range("a", digest_of(DATA), 1 << 31, (1 << 31) + 1)
 
 
+@pytest.mark.parametrize(
+    "place",
+    ["http://{other}/blob?", "ftp://me:secret@r.org/blob?", "http://127.0.0.1:x/blob?"],
+)
+def test_no_error_has_the_signature_of_a_place(place: str) -> None:
+    """Errors go to the log and to containers; who has a signed place may read it."""
+
+    def refuses(handler: Handler) -> bool:
+        handler.send(401)
+        return True
+
+    def leads(handler: Handler) -> bool:
+        handler.send(307, Location=place.format(other=other) + "X-Amz-Signature=secret")
+        return True
+
+    refusing, leading = FakeRegistry(answer=refuses), FakeRegistry(answer=leads)
+    with (
+        refusing.serving() as other,
+        leading.serving() as host,
+        pytest.raises(RegistryError, match=r"leads to .*/blob") as caught,
+    ):
+        client(host).blob("a", digest_of(DATA), 99)
+    assert "secret" not in str(caught.value)
+
+
 @pytest.mark.parametrize("place", ["http://[", "http://127.0.0.1:x/", "//", "\x00"])
 def test_places_that_are_none(place: str) -> None:
     def answer(handler: Handler) -> bool:

@@ -115,9 +115,9 @@ def registry_of(identity: tuple[Path, Path], compression: str) -> Iterator[Simpl
 
 
 @contextmanager
-def serving(*command: str) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
+def serving(*command: str, **variables: str) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
     """The server, and the lines that it says before it listens."""
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={}) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables) as process:
         try:
             assert process.stderr
             said = []
@@ -243,6 +243,27 @@ def test_it_listens_to_nothing_of_another_python(program: Path, tmp_path: Path) 
     assert (done.returncode, done.stderr) == (0, "")
     assert "--allow" in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"trimtab.py", "argparse.py", "ssl.py"}
+
+
+def test_a_helper_in_python_is_asked(program: Path, tmp_path: Path) -> None:
+    """It runs by the node's Python, which the program's variables would keep from starting."""
+    layer, index = layer_of("none")
+    registry = FakeRegistry(login="me:secret")
+    registry.add("team/app", layer)
+    digest = registry.add("team/app", index.to_bytes())
+    helper = tmp_path / "docker-credential-test"
+    said = json.dumps({"Username": "me", "Secret": "secret"})
+    helper.write_text(f"#!{sys.executable}\nprint({said!r})\n")
+    helper.chmod(0o755)
+    (tmp_path / "config.json").write_text('{"credsStore": "test"}')
+    address = f"unix:{tmp_path}/socket"
+    words = ["--listen", address, "--cache", tmp_path / "cache", "--auth", tmp_path / "config.json"]
+    with registry.serving() as host:
+        command = [program, "serve", *words, "--allow", f"{host}/team"]
+        with serving(*map(str, command), PATH=f"{tmp_path}:{os.environ['PATH']}"):
+            named = {"Trimtab-Index": str(IndexName(host, "team/app", digest))}
+            answer = ask(address, f"/{SHA256[:2]}/{SHA256[:32]}-000000", **named)
+    assert answer.startswith(b"HTTP/1.0 200 OK\r\n"), answer
 
 
 def test_it_says_that_no_authority_is_there(root: Path) -> None:

@@ -19,6 +19,7 @@ from fake_registry import FakeRegistry
 from handmade_zstd import index_of, skippable, streamed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reading_layers import read
 
 from trimtab.cold_store.credentials import Credentials
 from trimtab.cold_store.index import (
@@ -73,21 +74,6 @@ def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def pool() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(4) as executor:
         yield executor
-
-
-def read(
-    index: ColdIndex, blob: bytes, start: int, end: int, pool: ThreadPoolExecutor
-) -> tuple[bytes, int]:
-    """The text, and how many bytes of the blob were asked for."""
-    asked = []
-
-    def fetch(begin: int, stop: int) -> bytes:
-        assert 0 <= begin < stop <= len(blob)
-        asked.append(stop - begin)
-        return blob[begin:stop]
-
-    text = b"".join(text_of(index, index.layers[0], start, end, fetch, pool))
-    return text, sum(asked)
 
 
 def layer_of(size_bytes: int, text_bytes: int, *places: tuple[int, int]) -> ColdIndex:

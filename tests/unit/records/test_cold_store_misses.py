@@ -41,6 +41,25 @@ def test_all_nodes_of_one_image(nodes: list[Path], tmp_path: Path) -> None:
     assert [file.path for file in read_missed_files(tmp_path / "record")] == ["usr/a", "usr/b"]
 
 
+def test_many_lines_of_a_container_hide_no_others(tmp_path: Path) -> None:
+    """More than a record may have: of no sense, or the same ones at another time."""
+    file = tmp_path / "misses"
+    again = line(ONE, "usr/b")
+    file.write_text("x\n" * 1_000_000 + again + again.replace("1.5", "2.5") + line(ONE, "usr/a"))
+    skipped = write_record([file], [ONE], is_of_image, tmp_path / "record")
+    assert skipped == {file: 1_000_000}
+    assert [each.path for each in read_missed_files(tmp_path / "record")] == ["usr/b", "usr/a"]
+    assert (tmp_path / "record").read_text().count("\n") == 2
+
+
+def test_not_every_image_of_a_node_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "misses"
+    file.write_text("".join(line(f"{ONE}{number}", "usr/a") for number in range(1000)))
+    with pytest.raises(UserError, match=r"misses of several images.*--index") as caught:
+        write_record([file], [], is_of_image, tmp_path / "record")
+    assert len(str(caught.value)) < 2000
+
+
 MADE_UP = [
     *(f'{{"index": "{ONE}", "piece": {piece}}}\n' for piece in (
         '{"x": 1}',

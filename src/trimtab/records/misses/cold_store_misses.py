@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -10,11 +11,12 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.errors import UserError
 from trimtab.records.document import PART
-from trimtab.records.misses.record_lines import Line, line_of
+from trimtab.records.misses.record_lines import MOST_LINES, Line, line_of
 from trimtab.records.values import Text
 from trimtab.untrusted import lines_of_untrusted
 
-_MOST_BYTES, _MOST_LINES = 1 << 28, 1_000_000
+_MOST_BYTES = 1 << 28  # of a file, however short its lines are: containers fill it
+_MOST_NAMED = 10  # images
 
 
 @dataclass(frozen=True, config=PART)
@@ -37,37 +39,42 @@ def write_record(
     """Write the misses in `files` of images with one of `indexes` as a record `fallback.jsonl`.
 
     Return how many lines of each file were skipped, as a container may have told its node anything:
-    those that no cold store writes, and those that name nothing that `is_of_image` knows.
+    those that no cold store writes, those that name nothing that `is_of_image` knows, and what is
+    more than a record may have. What is said again is written once.
 
     Without `indexes`, all files have to be of one image. Raises UserError if they are of several,
     or if no line is left.
     """
-    skipped = Counter[Path]()
-    misses = [(path, miss) for path in files for miss in _misses_in(path, skipped)]
-    named = ", ".join(map(str, files))
-    found = {miss.index for _, miss in misses}
-    if not indexes and len(found) > 1:
-        raise UserError(
-            f"{named}: misses of {len(found)} images; name the one that was"
-            " made here with --index, as `trimtab image inspect` shows it:"
-            f" {' or '.join(sorted(found))}"
-        )
-    lines = []
-    for path, miss in misses:
+    skipped, found = Counter[Path](), set[str]()
+    lines: dict[Line, str] = {}  # by what they say, at whatever time
+    left_bytes = _MOST_BYTES
+    for path, miss in _misses_in(files, skipped):
         if indexes and miss.index not in indexes:
             continue
+        if len(found) < _MOST_NAMED:
+            found.add(miss.index)
         text = json.dumps(miss.piece)
-        if _is_usable(text, is_of_image):
-            lines.append(text)
-        else:
+        line = _line_of(text)
+        is_full = len(lines) >= MOST_LINES or left_bytes <= len(text)
+        if line is None or is_full or not is_of_image(line):
             skipped[path] += 1
+        elif (key := replace(line, time_s=0)) not in lines:
+            lines[key] = text
+            left_bytes -= len(text) + 1
+    named = ", ".join(map(str, files))
+    if not indexes and len(found) > 1:
+        raise UserError(
+            f"{named}: misses of {'several' if len(found) == _MOST_NAMED else len(found)} images;"
+            " name the one that was made here with --index, as `trimtab image inspect` shows it:"
+            f" {' or '.join(sorted(found))}"
+        )
     if not lines:
         why = f": {format_skipped(skipped)}" if skipped else ""
         raise UserError(
             f"{named}: no misses of the image that was made here{why}; give files that"
             " `trimtab cold-store serve --misses` wrote"
         )
-    record.write_text("\n".join(lines) + "\n")
+    record.write_text("\n".join(lines.values()) + "\n")
     return skipped
 
 
@@ -81,18 +88,21 @@ def format_skipped(skipped: Mapping[Path, int]) -> str:
     return f"{', '.join(parts)} {verb} nothing of this image: skipped"
 
 
-def _is_usable(text: str, is_of_image: Callable[[Line], bool]) -> bool:
+def _line_of(text: str) -> Line | None:
     try:
-        return is_of_image(line_of(text.encode()))
+        return line_of(text.encode())
     except ValueError:
-        return False
+        return None
 
 
-def _misses_in(path: Path, skipped: Counter[Path]) -> Iterator[ColdStoreMiss]:
-    if not path.exists():
-        raise UserError(f"{path}: no such file")
-    for line in lines_of_untrusted(path, _MOST_BYTES, _MOST_LINES):
-        try:
-            yield _MISS.validate_json(line, strict=True)
-        except ValidationError:
-            skipped[path] += 1
+def _misses_in(
+    files: Sequence[Path], skipped: Counter[Path]
+) -> Iterator[tuple[Path, ColdStoreMiss]]:
+    for path in files:
+        if not path.exists():
+            raise UserError(f"{path}: no such file")
+        for line in lines_of_untrusted(path, _MOST_BYTES, _MOST_BYTES):
+            try:
+                yield path, _MISS.validate_json(line, strict=True)
+            except ValidationError:
+                skipped[path] += 1

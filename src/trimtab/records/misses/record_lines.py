@@ -16,7 +16,7 @@ from trimtab.records.values import AboveZero, Amount, PathInside, Text, Whole, o
 from trimtab.untrusted import lines_of_untrusted
 
 # A program that calls every removed function of PyTorch leaves 300,000 lines of 60 MB.
-_MOST_BYTES, _MOST_LINES = 1 << 28, 1_000_000
+_MOST_BYTES, MOST_LINES = 1 << 28, 1_000_000
 _MOST_BYTES_OF_A_LINE = 1 << 14  # the fallback writes up to 12 KiB
 _BYTE = re.compile(r"[\udc80-\udcff]")
 Address = Annotated[int, Field(ge=0, lt=1 << 32)]  # as wide as in the fallback's sidecars
@@ -80,7 +80,7 @@ def lines_of_record(path: Path) -> Iterator[Line]:
     program may have written it.
     """
     with suppress(FileNotFoundError):
-        for number, text in enumerate(lines_of_untrusted(path, _MOST_BYTES, _MOST_LINES), 1):
+        for number, text in enumerate(lines_of_untrusted(path, _MOST_BYTES, MOST_LINES), 1):
             try:
                 yield line_of(text)
             except ValueError as error:
