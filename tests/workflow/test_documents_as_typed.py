@@ -96,6 +96,7 @@ WALKS: dict[str, Callable[[Path], None]] = {
     "docs/how-to/install.md": has_python,
     "docs/how-to/measure-energy.md": has_python,
     "docs/how-to/schedule.md": has_queue,
+    "docs/how-to/see-what-imports-cost.md": has_python,
     "docs/how-to/tune.md": has_activated,
     "docs/how-to/when-verification-fails.md": has_slim,
 }  # fmt: skip

@@ -18,6 +18,8 @@ VERBS = {
     "run": "Run the experiment of this folder: the stages that are out of date.",
     "tune": "Search a program's best parameters: it is trained again and again, as trials.",
     "schedule": "Queues of real jobs.",
+    "imports": "Run a Python program once, and tell what its imports cost and which of them nothing"
+    " used.",
     "doctor": "List missing parts of this machine, their consequences, and how to install them.",
     "advanced": "Single steps: learn, compare, trace, locate, reconstruct, probe.",
 }

@@ -10,9 +10,10 @@ from rich.text import Text
 
 from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
-from trimtab.cli.cold_store import cold_store
 from trimtab.cli.doctor import doctor
+from trimtab.cli.image.cold_store import cold_store
 from trimtab.cli.image.command import image
+from trimtab.cli.imports import imports
 from trimtab.cli.options.debloat import DEBLOAT, Gpus, Runs, SettleOption
 from trimtab.cli.options.group import option_groups
 from trimtab.cli.output.command_group import CommandGroup
@@ -33,10 +34,11 @@ from trimtab.cli.steps import WORKSPACE, WorkspaceOption, settling_bar, slimmed,
 from trimtab.cli.summary import format_missed, held_out_table
 from trimtab.cli.tuning.command import tune
 from trimtab.config.groups.debloat import Debloat, Fallback, Gpu, Mode
+from trimtab.debloating.recorded_pieces import RecordedPieces
 from trimtab.debloating.verification.verify import NotJudgedError, VerificationError
 from trimtab.errors import UserError, escape_control_characters
 from trimtab.evaluation.outcome.read import outcome_in
-from trimtab.records.misses.cold_store_misses import write_record
+from trimtab.records.misses.cold_store_misses import format_skipped, write_record
 from trimtab.records.verdict import Verdict
 
 app = CommandGroup(order=VERBS, **GIVEN_ALWAYS)
@@ -55,6 +57,7 @@ app.command(
         "workers",
     )
 )(tune)  # fmt: skip
+app.command()(imports)
 app.command()(doctor)
 advanced = CommandGroup(order=ADVANCED, help=VERBS["advanced"], no_args_is_help=True)
 app.add_typer(advanced, name="advanced")
@@ -176,19 +179,21 @@ def learn(
         console.result({"removed_files": came_back.files, "removed_bytes": came_back.disk_bytes})
         return
     say_what_came_back(folder)
-    slim = SlimFolder(folder)
+    slim, skipped = SlimFolder(folder), ""
     if record:
         with console.step("making the environment again"):
             missed = slim.learn_from_record(record)
     elif misses:
         with console.step("making the environment again"):
-            missed = _learned_from_nodes(slim, misses, index or ())
+            missed, skipped = _learned_from_nodes(slim, misses, index or ())
     else:
         with console.bars("running it in the slim environment") as progress:
             missed = slim.learn_from_runs(repeats, settling_bar(progress, repeats))
     console.notes.print(
         f"{missed:,} removed pieces were missed" + (": kept from now on" if missed else "")
     )
+    if skipped:
+        console.notes.print(Text(escape_control_characters(skipped)), soft_wrap=True)
     if missed and not slim.is_workspace:
         console.notes.print("run the workflow again to have them: `snakemake --cores all debloat`")
     changed = slim.environment if slim.is_workspace else slim.learned
@@ -196,12 +201,14 @@ def learn(
     console.result({"missed": missed, "learned": slim.learned, "changed": changed})
 
 
-def _learned_from_nodes(slim: SlimFolder, misses: list[Path], indexes: Collection[str]) -> int:
+def _learned_from_nodes(
+    slim: SlimFolder, misses: list[Path], indexes: Collection[str]
+) -> tuple[int, str]:
+    """Return how many pieces are new, and which lines were skipped."""
     with tempfile.TemporaryDirectory(prefix="trimtab-") as place:
         record = Path(place, "fallback.jsonl")
-        if left_out := write_record(misses, indexes, record):
-            console.notes.print(f"{left_out:,} lines are no misses, and were left out")
-        return slim.learn_from_record(record)
+        skipped = write_record(misses, indexes, RecordedPieces(slim.target.root).has, record)
+        return slim.learn_from_record(record), format_skipped(skipped) if skipped else ""
 
 
 @app.command()

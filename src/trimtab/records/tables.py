@@ -315,7 +315,10 @@ CHARACTERIZATION_RUNS = pa.schema(
     ]
 )
 
-MAY_BE_NEGATIVE = {"exit_code", "priority", "score", "quality"}
+MAY_BE_NEGATIVE = {
+    *("exit_code", "priority", "score", "quality"),
+    *("own_growth_bytes", "total_growth_bytes"),  # of imports
+}
 WORDS = {
     "task": {"classification", "regression", "clustering"},
     "phase": {"defaults", "platform", "hyper", "joint"},

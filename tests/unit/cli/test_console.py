@@ -157,16 +157,19 @@ GIVEN: dict[tuple[str, ...], Given] = {
         place / "image.tar", place / "one/slim.tar", "--rounds", 1,
     ],
     ("image", "share"): lambda place, own: [place / "one", place / "two", "--output", own / "f"],
+    ("imports",): lambda place, own: ["--output", own / "imports", "--", sys.executable, "-c", ""],
     ("cold-store", "file"): lambda place, own: [own / "cold.pyz"],
+    ("cold-store", "program"): lambda place, own: [own / "cold-store"],
     ("image", "partition"): lambda place, own: [place / "one", "--output", own / "parts"],
     ("image", "pack"): lambda place, own: [place / "program", own / "packed.tar"],
     ("image", "push"): lambda place, own: [place / "one/slim.tar", "--to", pushed(place)],
     ("image", "pull"): lambda place, own: [pushed(place), "--output", own / "pulled.tar"],
     ("image", "inspect"): lambda place, own: [pushed(place)],
 }  # fmt: skip
-# Of these a table is what was asked for; of all others the path of a result, or nothing.
+# Of these a table is what was asked for, or a program's own output; of all others the path of a
+# result, or nothing.
 SHOWN = {
-    ("doctor",), ("advanced", "compare"), ("run",),
+    ("doctor",), ("advanced", "compare"), ("run",), ("imports",),
     *(("image", verb) for verb in ("compare", "start", "share", "partition", "push", "inspect")),
 }  # fmt: skip
 STORED = {("debloat",): Outcome, ("image", "slim"): Outcome, ("verify",): Verdict}

@@ -1,0 +1,1 @@
+"""The figure of what imports cost."""

@@ -1,0 +1,1 @@
+"""What was found about the imports of a program."""
