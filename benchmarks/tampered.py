@@ -49,7 +49,7 @@ from trimtab.records.misses.learned import LearnedCode
 from trimtab.records.misses.removed_calls import read_removed_calls
 from trimtab.records.misses.settling import Settling
 from trimtab.records.usage import Usage
-from trimtab.records.used import UsedCodeByLibrary
+from trimtab.records.used import ByteCodeRead, UsedCodeByLibrary
 from trimtab.records.verdict import Verdict
 
 PROGRAM = "import markupsafe, json; print(json.dumps(str(markupsafe.escape('<b>'))))\n"
@@ -121,6 +121,7 @@ def documents(folder: Path) -> list[Tampered]:
         of("learned.json", LearnedCode, again),
         of("environment.json", BuiltEnvironment, summary, verify),
         of("used.json", UsedCodeByLibrary),
+        of("byte_code.json", ByteCodeRead, build),
         of("verify.json", Verdict),
         Tampered("stage.json", stage_in, (learn,)),
         Tampered("fallback.jsonl", read_removed_calls, (learn,)),

@@ -24,6 +24,7 @@ rule debloat_target:
         files="results/debloat/{target}/{hardware}/files.parquet",
         spans=directory("results/debloat/{target}/{hardware}/spans"),
         used="results/debloat/{target}/{hardware}/used.json",
+        byte_code="results/debloat/{target}/{hardware}/byte_code.json",
         settling="results/debloat/{target}/{hardware}/settling.json",
         stage="results/debloat/{target}/{hardware}/stage.json",
         # The environment has them, as the same files.
@@ -52,6 +53,7 @@ rule build_environment:
         manifest=rules.debloat_target.output.manifest,
         files=rules.debloat_target.output.files,
         stage=rules.debloat_target.output.stage,
+        byte_code=rules.debloat_target.output.byte_code,
         # The spans lie beside the manifest, and are no input: a folder has no checksum.
         code=code("scripts/build_environment.py", *FALLBACKS),
     output:

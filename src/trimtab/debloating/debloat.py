@@ -21,6 +21,7 @@ from trimtab.debloating.gpu.gpu_code import gpu_scope_of
 from trimtab.debloating.kept_libraries import left_alone
 from trimtab.debloating.libraries.profiled import unloaded_libraries, with_digests
 from trimtab.debloating.misses import learned_files, learned_misses, with_misses
+from trimtab.debloating.module_archive.writing import byte_code_read
 from trimtab.debloating.outcome import (
     files_of,
     gpus_of,
@@ -44,6 +45,7 @@ from trimtab.records.misses.settling import Settling
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import FILES, LIBRARIES
 from trimtab.records.usage import Usage, UsedFile
+from trimtab.records.used import ByteCodeRead
 
 
 def complete_usages(paths: Sequence[Path]) -> list[Usage]:
@@ -103,6 +105,7 @@ class Debloating:
         self.target = target_of(stage.target, stage.workloads)
         self._settles = settles
         self._profiled = complete_usages(usages)
+        self._missed_files: set[str] = set()  # as programs see them
         self._usages = list(self._profiled)
         self._removal: Removal | None = None
         self._used = list(self._usages)
@@ -185,6 +188,7 @@ class Debloating:
         if names := sorted(names):
             tree = self.target.tree()
             paths = [tree.seen(f"/{name}") for name in names]
+            self._missed_files.update(paths)
             missed = Usage(
                 workload="missed", command=["missed"], complete=True, files_complete=True,
                 files=[UsedFile(path, None, ["execute", "read"]) for path in paths],
@@ -198,7 +202,8 @@ class Debloating:
 
         `libraries/` holds the slim libraries by their path in the target, `libraries.parquet` a row
         of LIBRARIES for each loaded one. `files.parquet` has a row of FILES for each path if files
-        are removed, `spans/` what was kept and why, `used.json` the used functions and kernels.
+        are removed, `spans/` what was kept and why, `used.json` the used functions and kernels,
+        `byte_code.json` the byte code that runs read.
         `manifest.json` has sizes and digests, `stage.json` the configuration. Raises UserError if
         no library was loaded and no file is removed, or if a library was changed since it was
         profiled.
@@ -232,6 +237,10 @@ class Debloating:
         table = pd.DataFrame(rows, columns=LIBRARIES.names)
         write_table(self.destination / "libraries.parquet", LIBRARIES, table)
         used_code(slim).write(self.destination / "used.json")
+        byte_code = byte_code_read(self._profiled)
+        ByteCodeRead(paths=[path for path in byte_code if path not in self._missed_files]).write(
+            self.destination / "byte_code.json"
+        )
         with atomic_write(self.destination / "stage.json") as temporary:
             temporary.write_text(dump(stage) + "\n")
         Manifest(

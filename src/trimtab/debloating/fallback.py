@@ -52,6 +52,8 @@ FILE_FALLBACK_LIBRARY = Path("trimtab/libtrimtab-file-fallback.so")
 FILE_INDEX = Path("trimtab/files.index")
 # Added by targets/folder.py where programs need the original.
 IDENTITY_FILE = Path("trimtab/original.identity")
+# Written by module_archive/writing.py.
+ARCHIVE = Path("trimtab/modules")
 ENDED_AT_A_MISS = 70  # the exit code of a program that may not go on: STATUS_REMOVED
 # In the same folder.
 _STORE, _GPU_CODE_REMOVED = "store", "gpu_code_removed"
@@ -137,8 +139,10 @@ def fallback_digests(environment: Path) -> dict[str, str]:
 
     Objects of a store are left out: the fallback compares each read with its sidecar.
     """
-    programs = (FALLBACK_LIBRARY, FETCHER, FILE_FALLBACK_LIBRARY, FILE_INDEX, IDENTITY_FILE, INIT)
-    files = [*(environment / path for path in programs), *(environment / SIDECARS).glob("*")]
+    programs = (FALLBACK_LIBRARY, FETCHER, FILE_FALLBACK_LIBRARY, INIT)
+    data = (FILE_INDEX, IDENTITY_FILE, ARCHIVE)
+    files = [environment / path for path in (*programs, *data)]
+    files += (environment / SIDECARS).glob("*")
     there = sha256_of_all(path for path in files if path.is_file())
     return {str(path.relative_to(environment)): digest for path, digest in there.items()}
 

@@ -1,4 +1,4 @@
-"""`used.json`: the functions and kernels of each library that a target's workloads used."""
+"""`used.json` and `byte_code.json`: what a target's workloads used, in more detail."""
 
 from collections.abc import Set
 from typing import Annotated, ClassVar, Literal
@@ -7,7 +7,7 @@ from pydantic import PlainSerializer
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
-from trimtab.records.values import PathInside, Text, Whole
+from trimtab.records.values import AnyPath, PathInside, Text, Whole
 
 _IN_ORDER = PlainSerializer(sorted)
 
@@ -21,12 +21,24 @@ class UsedCode:
 
 
 class UsedCodeByLibrary(Document):
-    """The used code by library, as named in LIBRARIES; missing libraries are unknown."""
+    """`used.json`: the used code by library of LIBRARIES; a missing library is unknown."""
 
     stage: ClassVar[str] = "debloat"
     most_bytes: ClassVar[int] = 1 << 26
     version: Literal[1] = 1
     libraries: dict[PathInside, UsedCode]
+
+
+class ByteCodeRead(Document):
+    """`byte_code.json`: the byte code that profiled runs read, by its paths in the original.
+
+    What a run of the slim environment missed is not among them.
+    """
+
+    stage: ClassVar[str] = "debloat"
+    most_bytes: ClassVar[int] = 1 << 26
+    version: Literal[1] = 1
+    paths: list[AnyPath]
 
 
 def jaccard(first: Set[object], second: Set[object]) -> float | None:

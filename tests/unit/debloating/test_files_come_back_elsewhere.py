@@ -29,6 +29,7 @@ from trimtab.debloating.files.file_fallback import add_file_fallback
 from trimtab.debloating.files.folder_tree import prefix_tree
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.records.misses.removed_files import read_missed_files
+from trimtab.records.used import ByteCodeRead
 
 _NOBODY = 65534
 
@@ -257,6 +258,7 @@ def test_python_imports_what_was_removed(tmp_path: Path) -> None:
         shutil.rmtree(slim / packages.relative_to(venv) / name)
     (slim / packages.relative_to(venv) / "single.py").unlink()
     add_file_fallback(slim, venv, prefix_tree(venv), removed, Source(Fallback.ORIGINAL))
+    ByteCodeRead(paths=[]).write(slim / "byte_code.json")
     PythonPrefix(venv).adapt(slim, slim, slim)
     code = """
 import importlib.metadata, sys, threading

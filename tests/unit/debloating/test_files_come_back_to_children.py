@@ -17,6 +17,7 @@ from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, Source
 from trimtab.debloating.files.file_fallback import add_file_fallback
 from trimtab.debloating.files.folder_tree import prefix_tree, root_tree
 from trimtab.debloating.targets.python_prefix import PythonPrefix
+from trimtab.records.used import ByteCodeRead
 
 INSIDE = """
 perl -e 'print 5 x 3, "\n"'; kept a b; lost 'c d'; cd /usr/bin
@@ -142,6 +143,7 @@ def venvs(tmp_path: Path) -> Iterator[list[Path]]:
         (slim / "data").unlink()
         removed = [f"/{inside}/single.py", "/data"]
         add_file_fallback(slim, venv, prefix_tree(venv), removed, Source(Fallback.ORIGINAL))
+        ByteCodeRead(paths=[]).write(slim / "byte_code.json")
         PythonPrefix(venv).adapt(slim, slim, slim)
         slims.append(slim)
     yield slims

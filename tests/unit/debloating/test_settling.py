@@ -172,6 +172,6 @@ def test_the_stage_leaves_no_environment(stage: DebloatStage, tmp_path: Path) ->
     debloat_and_settle(stage, [tmp_path / "usage.json"], tmp_path)
     assert Settling.read(tmp_path / "settling.json").settled
     assert {path.name for path in tmp_path.iterdir()} - before == {
-        "files.parquet", "libraries", "libraries.parquet", "manifest.json", "settling.json",
-        "spans", "stage.json", "used.json",
+        "byte_code.json", "files.parquet", "libraries", "libraries.parquet", "manifest.json",
+        "settling.json", "spans", "stage.json", "used.json",
     }  # fmt: skip

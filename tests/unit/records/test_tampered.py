@@ -29,7 +29,7 @@ from trimtab.records.misses.learned import LearnedCode, LearnedLibrary
 from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
 from trimtab.records.misses.settling import Risk, Settling, SlimRun
 from trimtab.records.usage import Usage, UsedFile, UsedGpu, UsedLibrary, UsedModule, UsedProcess
-from trimtab.records.used import UsedCode, UsedCodeByLibrary
+from trimtab.records.used import ByteCodeRead, UsedCode, UsedCodeByLibrary
 from trimtab.records.verdict import Crash, ResidentBytes, Verdict, VerifiedWorkload
 
 DIGEST = "ab" * 32
@@ -60,6 +60,7 @@ EXAMPLES: tuple[Document, ...] = (
         bytes_by_reason={"used": 3, "unused": 6}, reasons=REASONS, spans=[(0, 3, 0), (3, 9, 1)],
         gpu_code=GPU,
     ),
+    ByteCodeRead(paths=["/e/lib/__pycache__/x.cpython-311.pyc"]),
     UsedCodeByLibrary(libraries={"lib/x.so": UsedCode(frozenset([1, 2]), frozenset(["k"]))}),
     BuiltEnvironment(
         target="t", before_bytes=9, after_bytes=8, shared_bytes=3,

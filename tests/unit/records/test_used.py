@@ -1,5 +1,7 @@
 """The record of used code, and how alike two are."""
 
+import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from trimtab.errors import TrimtabError
 from trimtab.files import read_json, write_json
-from trimtab.records.used import UsedCode, UsedCodeByLibrary, jaccard
+from trimtab.records.used import ByteCodeRead, UsedCode, UsedCodeByLibrary, jaccard
 
 
 def test_functions_and_kernels_are_read_by_library(tmp_path: Path) -> None:
@@ -36,6 +38,21 @@ def test_what_is_no_such_record_is_refused(tmp_path: Path, libraries: Any, messa
     write_json(tmp_path / "used.json", {"version": 1, "libraries": libraries})
     with pytest.raises(TrimtabError, match=rf"used\.json: .*{message}.*`debloat`"):
         UsedCodeByLibrary.read(tmp_path / "used.json")
+
+
+@given(st.lists(st.binary().map(lambda name: os.fsdecode(name.replace(b"\0", b"")))))
+def test_byte_code_is_read_as_written(paths: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "byte_code.json")
+        ByteCodeRead(paths=paths).write(file)
+        assert ByteCodeRead.read(file).paths == paths
+
+
+@pytest.mark.parametrize("paths", [None, "/a.pyc", [7], ["a\0b"]])
+def test_byte_code_that_is_no_path_is_refused(tmp_path: Path, paths: Any) -> None:
+    write_json(tmp_path / "byte_code.json", {"version": 1, "paths": paths})
+    with pytest.raises(TrimtabError, match=r"byte_code\.json: .*paths.*`debloat`"):
+        ByteCodeRead.read(tmp_path / "byte_code.json")
 
 
 sets = st.frozensets(st.integers(0, 9))

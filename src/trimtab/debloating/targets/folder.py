@@ -100,15 +100,16 @@ class FolderTarget(Target):
         destination = Path(os.path.abspath(destination))
         layout = self.layout()
         self._check(manifest, layout, debloated / "libraries", destination)
+        has_fallback = source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH
         partial = new_folder_beside(destination)
         try:
             earlier = destination if again and not destination.is_symlink() else None
             removed = set() if manifest.removed_files is None else removed_paths(debloated)
+            if has_fallback and manifest.removed_files is not None:
+                removed |= self.taken_over(debloated)
             shared = copy_tree(layout, partial, removed.union(manifest.files), share, earlier)
             take_over(debloated / "libraries", partial, manifest.files)
-            # Without a slim library no program would load it.
-            has_fallback = source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH
-            if has_fallback and manifest.files:
+            if has_fallback and manifest.files:  # without a slim library no program would load it
                 add_fallback(partial, self.root, manifest, debloated / "spans", source)
             tree = self.tree() if has_fallback and removed else None
             if tree is not None:
@@ -137,6 +138,13 @@ class FolderTarget(Target):
             source=source.kind.value,
             original=identity,
         ).write(debloated / "environment.json")
+
+    def taken_over(self, debloated: Path) -> set[str]:
+        """Return the kept files whose content `adapt` puts elsewhere; they come back if asked for.
+
+        `debloated` is the folder that Debloating writes.
+        """
+        return set()
 
     @abstractmethod
     def adapt(self, copy: Path, destination: Path, debloated: Path) -> None:

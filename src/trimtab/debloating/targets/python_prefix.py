@@ -10,10 +10,18 @@ from trimtab.debloating.copies.directory_handle import DirectoryHandle
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM
 from trimtab.debloating.copies.renaming import names_any, rename_in
 from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
+from trimtab.debloating.module_archive.writing import (
+    ArchivedModule,
+    archived,
+    can_start,
+    hook,
+    write_archive,
+)
 from trimtab.debloating.targets.folder import FolderTarget
 from trimtab.errors import UserError
 from trimtab.processes.program import Program
 from trimtab.profiling.runs.from_workload import absolute, moved, program_of
+from trimtab.records.used import ByteCodeRead
 
 _PACKAGES = "lib/python3*/site-packages"
 # Files that name the environment: scripts, import paths, files of editable installs, and Jupyter's
@@ -111,21 +119,54 @@ class PythonPrefix(FolderTarget):
         """
         return "site-packages" in Path(name).parts
 
+    def taken_over(self, debloated: Path) -> set[str]:
+        """Return the byte code of packages that an archive of modules has.
+
+        Python reads some of its standard library before the archive, and all without `site`.
+        """
+        paths = (Path(module.byte_code) for module in self._archived(debloated))
+        names = (
+            str(path.relative_to(self.root)) for path in paths if path.is_relative_to(self.root)
+        )
+        return {name for name in names if "site-packages" in Path(name).parts}
+
     def adapt(self, copy: Path, destination: Path, debloated: Path) -> None:
-        """Rename the environment in its files, and let Python load the fallback first.
+        """Rename the environment in its files, let Python load the fallback first, and then import
+        from an archive of modules.
 
         Raises UserError if there is a fallback but no `site-packages`.
         """
+        libraries = [path for path in _MODULES if (copy / path).is_file()]
+        modules = self._archived(debloated) if FILE_FALLBACK_LIBRARY in libraries else []
+        has_archive = bool(libraries) and self._can_have_an_archive()
+        without = _without_archive(libraries)
         with DirectoryHandle.at(copy) as top:
             rename_in(top, _NAME_IT, {self.root, self.root.resolve()}, destination)
-            _load_fallbacks(top, [path for path in _MODULES if (copy / path).is_file()])
+            _load_fallbacks(top, libraries, hook(without) if has_archive else without)
+        if has_archive:
+            names = [_MODULES[library] for library in libraries]
+            write_archive(copy, self.root, destination, modules, self._interpreter(), names)
+
+    def _can_have_an_archive(self) -> bool:
+        """Return whether the environment has one Python, which can start by an archive."""
+        return len(list(self.root.glob(_PACKAGES))) == 1 and can_start(self._interpreter())
+
+    def _archived(self, debloated: Path) -> list[ArchivedModule]:
+        """Return the modules of the archive, if there can be one."""
+        if not self._can_have_an_archive():
+            return []
+        byte_code = ByteCodeRead.read(debloated / "byte_code.json").paths
+        return archived(self.root, byte_code, self._interpreter())
+
+    def _interpreter(self) -> Path:
+        return self.root / "bin" / "python"
 
 
 def _of_base(prefix: Path) -> Iterator[Path]:
     return (prefix / name for name in ("envs", "pkgs"))
 
 
-def _load_fallbacks(environment: DirectoryHandle, libraries: Sequence[Path]) -> None:
+def _load_fallbacks(environment: DirectoryHandle, libraries: Sequence[Path], line: str) -> None:
     packages = list(environment.matching(_PACKAGES))
     if libraries and not packages:
         raise UserError(f"{environment.path}: no {_PACKAGES}, so no Python to fall back")
@@ -135,11 +176,13 @@ def _load_fallbacks(environment: DirectoryHandle, libraries: Sequence[Path]) -> 
                 module = _MODULES[library] + _SUFFIX
                 folder.remove(module)
                 folder.symlink(os.path.relpath(library, package), module)
-            hook = "".join(_load(_MODULES[library]) for library in libraries)
-            if FILE_FALLBACK_LIBRARY in libraries:
-                hook += _FORGET_FOLDERS
-            folder.write(_HOOK, hook.encode())
+            folder.write(_HOOK, line.encode())
 
 
-def _load(name: str) -> str:
-    return _LOAD.format(name=name, file=f"/{name}{_SUFFIX}", suffix=_SUFFIX)
+def _without_archive(libraries: Sequence[Path]) -> str:
+    """Return lines of a .pth file that do without an archive."""
+    names = (_MODULES[library] for library in libraries)
+    lines = [_LOAD.format(name=name, file=f"/{name}{_SUFFIX}", suffix=_SUFFIX) for name in names]
+    if FILE_FALLBACK_LIBRARY in libraries:
+        lines.append(_FORGET_FOLDERS)
+    return "".join(lines)

@@ -23,6 +23,7 @@ from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import FILE_INDEX
 from trimtab.debloating.removal import removed_paths
 from trimtab.debloating.settling import ORIGINAL, settle
+from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.debloating.verification.verify import VerificationError, verify_environment
 from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
@@ -126,7 +127,10 @@ def test_what_went_is_what_the_table_says(stage: DebloatStage, slim: Path) -> No
     table = read_table(slim / "files.parquet", FILES)
     table.index = pd.Index([unescaped(path) for path in table["path"]], dtype=object)
     assert set(table.index) == below(original)
-    gone = below(original) - below(slim / "env")
+    # An archive has the content of the byte code that it takes over: that stays.
+    archived = PythonPrefix(original).taken_over(slim)
+    assert archived and archived <= set(table.index[table["kept"]])
+    gone = below(original) - below(slim / "env") - archived
     assert gone == removed_paths(slim) == set(table.index[~table["kept"]])
     files = table[table["type"] == "file"]
     assert (files["size_bytes"] == [(original / path).stat().st_size for path in files.index]).all()
