@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import pandas as pd
 import typer
 from rich.table import Column, Table
 from rich.text import Text
@@ -12,7 +13,7 @@ from trimtab.cli.alone import alone_in
 from trimtab.cli.output.console import console
 from trimtab.cli.program_options import Command
 from trimtab.errors import UserError, escape_control_characters
-from trimtab.evaluation.imports.icicle import icicle
+from trimtab.extras import extra_of
 from trimtab.profiling.imports.attribution import ImportedModule, imports_of
 from trimtab.profiling.imports.reading import read_records
 from trimtab.profiling.imports.recording import recorded
@@ -21,9 +22,9 @@ from trimtab.records.imports.imports import Imports
 from trimtab.records.imports.tables import IMPORTED_MODULES, IMPORTED_NAMES
 from trimtab.records.parquet.files import write_table
 
-_SHOWN_IMPORTERS = 1
+_OTHER_COLUMNS = 46  # letters of a row of modules, besides the name
 _MB = 1e6
-_WORDS = {"ran": "yes", "read": "no, names were read", "none": "no", "unknown": "unknown"}
+_WORDS = {"ran": "yes", "read": "names read", "none": "no", "unknown": "unknown"}
 
 
 @alone_in("output")
@@ -53,17 +54,28 @@ def imports(
     output.mkdir(parents=True, exist_ok=True)
     write_table(output / "modules.parquet", IMPORTED_MODULES, table)
     write_table(output / "names.parquet", IMPORTED_NAMES, names_table(found))
-    figure = icicle(table).write_svg(output)
+    figure = _figure(table, output)
     document.write(output / "imports.json")
     console.notes.print(_by_package(document, top))
     console.notes.print(_costliest(found.modules, top))
     for line in _remarks(document):
         console.notes.print(line, style="yellow", soft_wrap=True)
-    console.notes.print(Text(f"written: {output / 'imports.json'}, its tables, {figure}"))
+    console.notes.print(Text(f"written: {output / 'imports.json'}, its tables{figure}"))
     console.notes.print(headline(document), soft_wrap=True)
     console.result({**document.to_json(), "folder": output})
     if run.exit_code:
         raise typer.Exit(run.exit_code if run.exit_code > 0 else 128 - run.exit_code)
+
+
+def _figure(table: pd.DataFrame, output: Path) -> str:
+    """Write the figure into `output`, and say so; without the packages for it there is none."""
+    try:
+        from trimtab.evaluation.imports.icicle import icicle
+    except ModuleNotFoundError as error:
+        if extra_of(error) is None:
+            raise
+        return f"; no imports.svg, as {error.name} is not installed"
+    return f", {icicle(table).write_svg(output)}"
 
 
 def headline(document: Imports) -> str:
@@ -86,18 +98,15 @@ def _by_package(document: Imports, top: int) -> Table:
 
 
 def _costliest(modules: list[ImportedModule], top: int) -> Table:
-    table = Table(
-        Column("module", overflow="fold"), "own, s", "with its imports, s", "MB", "functions ran",
-        Column("imported by", overflow="fold"),
-    )  # fmt: skip
+    table = Table(Column("module", no_wrap=True), "own, s", "in all, s", "MB", "ran")
+    most = max(1, console.notes.width - _OTHER_COLUMNS)
     for module in modules[:top]:
         said = _WORDS[module.use] if module.kind == "python" else module.kind.replace("_", "-")
-        shown = module.importers[:_SHOWN_IMPORTERS]
-        more = len(module.importers) - len(shown)
+        name = escape_control_characters(module.name)
+        name = name if len(name) <= most else "…" + name[len(name) + 1 - most :]
         table.add_row(
-            escape_control_characters(module.name), f"{module.own_s:.3f}",
-            f"{module.total_s:.3f}", f"{module.own_bytes / _MB:,.1f}", said,
-            escape_control_characters(", ".join(shown)) + (f" and {more:,} more" if more else ""),
+            Text(name), f"{module.own_s:.3f}", f"{module.total_s:.3f}",
+            f"{module.own_bytes / _MB:,.1f}", said,
         )  # fmt: skip
     return table
 

@@ -46,6 +46,21 @@ def test_tables_and_a_figure_are_written(tmp_path: Path) -> None:
     assert (folder / "imports.svg").read_text().startswith("<svg")
 
 
+def test_tables_fit_into_a_narrow_terminal(tmp_path: Path) -> None:
+    """A long name is shortened from the left; each module has one line."""
+    name = "a_package_of_a_long_name.and_a_module_of_a_longer_name"
+    path = tmp_path / name.replace(".", "/")
+    path.parent.mkdir()
+    path.with_suffix(".py").write_text("def unused(): pass\n" * 1000)
+    done = imports(
+        "--", sys.executable, "-c", f"import sys; sys.path.append('.'); import {name}", cwd=tmp_path
+    )
+    lines = done.stderr.splitlines()
+    assert max(len(line) for line in lines if line[:1] in "│┃") <= 80
+    [row] = [line for line in lines if "a_longer_name" in line]
+    assert row.startswith("│ …") and " no " in row
+
+
 def test_with_json_the_program_writes_elsewhere(tmp_path: Path) -> None:
     done = imports("-q", "--json", "--", sys.executable, "-c", USES, cwd=tmp_path)
     assert done.stderr == "[1]\n"
@@ -76,6 +91,13 @@ def test_a_signal_is_the_programs(tmp_path: Path) -> None:
         assert running.stdout.read() == f"stopped by {int(signal.SIGTERM)}\n"
     assert running.returncode == 5
     assert Imports.read(tmp_path / "trimtab_imports/imports.json").exit_code == 5
+
+
+def test_a_signal_at_once_is_the_programs_too(tmp_path: Path) -> None:
+    """As soon as the program runs, trimtab passes signals on."""
+    program = "trap 'exit 5' TERM; kill -TERM $PPID; while :; do :; done"
+    done = imports("--", "sh", "-c", program, cwd=tmp_path)
+    assert done.returncode == 2 and "(exit code 5)" in done.stderr
 
 
 def test_a_program_without_python_is_an_error(tmp_path: Path) -> None:

@@ -175,3 +175,9 @@ def test_a_source_that_is_no_file_is_empty(tmp_path: Path) -> None:
         event = python_module(f"m{number}", 1.0)
         record.imports.append(ImportEvent(**{**vars(event), "file": str(file)}))
     assert imports_of([record]).names == []
+
+
+def test_lists_of_names_that_do_not_end_are_read_once() -> None:
+    """Else the time would grow with the square of a source's length."""
+    source = Source("from a import (\n" * 100_000 + "import a\n", "", {"a"})
+    assert taken_names({"m": source}, {"a", "m"}) == [TakenName("a", "", "m", "a", True)]

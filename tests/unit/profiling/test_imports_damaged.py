@@ -70,6 +70,14 @@ def test_any_bytes_are_read(
     imports_of(read_records(folder))
 
 
+def test_a_module_may_have_any_number_of_importers(tmp_path: Path) -> None:
+    """Time that grows with their square would be hours for a record at its limit."""
+    many = 100_000
+    lines = (IMPORT.replace("'m', ''", f"'m', 'by{number}'") for number in range(many))
+    [module] = imports_of(read_records(written(tmp_path / "r", PROCESS, *lines))).modules
+    assert len(module.importers) == many
+
+
 def test_lines_before_the_first_are_no_record(tmp_path: Path) -> None:
     assert read_records(written(tmp_path / "r", *LINES[1:])) == []
     assert read_records(tmp_path / "missing") == []

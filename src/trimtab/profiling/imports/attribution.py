@@ -38,7 +38,7 @@ class ImportedModule:
     functions_ran: int | None = None
     use: str = "unknown"
     unused_s: float = 0.0
-    importers: list[str] = field(default_factory=list)
+    importers: dict[str, None] = field(default_factory=dict)  # in order, the first one first
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ def _add(module: ImportedModule, event: ImportEvent, own_s: float, own_bytes: in
     module.total_s += event.total_s
     module.own_bytes += own_bytes
     module.total_bytes += event.growth_bytes
-    if event.importer and event.importer not in module.importers:
-        module.importers.append(event.importer)
+    if event.importer:
+        module.importers[event.importer] = None
 
 
 def _families(processes: Sequence[ProcessRecord]) -> dict[str, str]:
@@ -152,8 +152,8 @@ def _judge(modules: Mapping[str, ImportedModule], names: Iterable[TakenName]) ->
     read = set()
     for taken in names:
         module = modules[taken.module]
-        if taken.importer != taken.module and taken.importer not in module.importers:
-            module.importers.append(taken.importer)
+        if taken.importer != taken.module:
+            module.importers[taken.importer] = None
         if taken.read and taken.name and taken.importer != taken.module:
             read.add(taken.module)
     for module in modules.values():

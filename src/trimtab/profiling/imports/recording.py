@@ -4,7 +4,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,11 +50,11 @@ def recorded(command: Sequence[str], stdout: int | None = None) -> Iterator[Reco
         }
         _compile_hook(command[0], {**environment, site_hook.RECORDS: str(Path(place, "unused"))})
         try:
-            process = subprocess.Popen(command, env=environment, stdout=stdout, close_fds=False)
+            exit_code = _run(command, environment, stdout)
         except OSError as error:
             why = f"cannot be started: {error.strerror}"
             raise UserError(f"{command[0]}: {why}; give a program after --") from None
-        yield Recorded(_wait(process), records)
+        yield Recorded(exit_code, records)
 
 
 def install_hook(folder: Path) -> None:
@@ -78,11 +78,18 @@ def _compile_hook(python: str, environment: dict[str, str]) -> None:
             )
 
 
-def _wait(process: "subprocess.Popen[bytes]") -> int:
-    """Return how the process ended; its group's signals from a terminal are its own matter."""
+def _run(command: Sequence[str], environment: Mapping[str, str], stdout: int | None) -> int:
+    """Return how the program ended; its group's signals from a terminal are its own matter.
+
+    Raises OSError if it cannot be started.
+    """
     awaited = {*_PASSED_ON, signal.SIGCHLD}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)  # none may come in between
     try:
+        process = subprocess.Popen(
+            command, env=environment, stdout=stdout, close_fds=False,
+            preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),
+        )  # fmt: skip
         while process.poll() is None:
             told = signal.sigwaitinfo(awaited)
             if told.si_signo != signal.SIGCHLD and told.si_code != _SI_KERNEL:

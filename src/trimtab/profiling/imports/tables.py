@@ -23,7 +23,7 @@ def modules_table(run: ImportsOfRun) -> pd.DataFrame:
         (
             _plain(module.name), _plain(package_of(module.name)), module.kind, _plain(module.file),
             module.imports, module.own_s, module.total_s, module.own_bytes, module.total_bytes,
-            module.functions_ran, module.use, json.dumps(module.importers),
+            module.functions_ran, module.use, json.dumps(list(module.importers)),
         )
         for module in run.modules
     ]  # fmt: skip

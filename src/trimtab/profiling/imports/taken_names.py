@@ -17,7 +17,7 @@ from trimtab.untrusted import read_untrusted
 STAR = "*"
 _MOST_BYTES = 1 << 22  # of a source
 _STATEMENT = re.compile(
-    r"^[ \t]*((?:from[ \t]+[\w.]+[ \t]+import[ \t]*(?:\([^)]*\)|(?:[^\n\\]|\\\n)+))"
+    r"^[ \t]*((?:from[ \t]+[\w.]+[ \t]+import[ \t]*(?:\([^()]*\)|(?:[^\n\\]|\\\n)+))"
     r"|(?:import[ \t]+(?:[^\n\\]|\\\n)+))",
     re.MULTILINE,
 )

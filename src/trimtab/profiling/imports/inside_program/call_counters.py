@@ -10,19 +10,20 @@ import sys
 
 MYPY = False  # true for type checkers only
 if MYPY:
-    from collections.abc import Iterable
     from types import CodeType
     from typing import Any
 
 _READER = "_ctypes"  # the module in C; `ctypes` would import others
-_COUNTER_BYTES = 2  # the lower half of an int in 3.8 to 3.10; all of the short in 3.11
+# The lower half of an int in 3.8 to 3.10; in 3.11 that of a short, as Python keeps small numbers.
+_COUNTER_BYTES, _FORMAT = (1, "B") if sys.version_info >= (3, 11) else (2, "H")
 _ADDRESSES = 1 << 47  # of a process on x86-64
 _MOST_OBJECT_BYTES = 256  # of a code object, in which the counter is
 _FRESH, _CALLS = 3, 3
 _ENOUGH_CALLS = 1100  # more than any counter counts
 _IS_FUNCTION = 1  # CO_OPTIMIZED, which bodies of modules and classes lack
 
-_CODE = type((lambda: None).__code__)
+_NEVER_RUN = (lambda: None).__code__  # for a second value, lest a getter return no tuple
+_CODE = type(_NEVER_RUN)
 
 
 class CallCounters:
@@ -36,21 +37,26 @@ class CallCounters:
     def __init__(self) -> None:
         offset, self._full = _calibrated()
         self._memory = _memory(offset)
-        self._bodies: list[tuple[str, tuple[CodeType, ...], tuple[int, ...]]] = []
+        self._getter = unseen_module("_operator").itemgetter
+        self._bodies: list[tuple[str, tuple[CodeType, ...], Any, tuple[int, ...]]] = []
 
     def begin(self, body: "CodeType") -> None:
         """Take note that a module's body begins."""
 
     def end(self, body: "CodeType") -> None:
         """Take note that a module's body ended: calls until now were part of its import."""
-        codes: list[CodeType] = []
-        bodies = [body]
+        codes, bodies = [_NEVER_RUN], [body]
         for each in bodies:  # then those of its classes; no functions inside of functions
-            inside = [value for value in each.co_consts if type(value) is _CODE]
-            codes += inside  # with classes, whose bodies run during the import alone
-            bodies += [code for code in inside if not code.co_flags & _IS_FUNCTION]
-        if codes:
-            self._bodies.append((body.co_filename, tuple(codes), self._counts(codes)))
+            for value in each.co_consts:
+                if type(value) is _CODE:
+                    codes.append(value)  # with classes, whose bodies run during the import alone
+                    if not value.co_flags & _IS_FUNCTION:
+                        bodies.append(value)
+        if len(codes) > 1:
+            # One call in C reads all counters, now and at the end.
+            counts = self._getter(*[id(code) // _COUNTER_BYTES for code in codes])
+            before = counts(self._memory)
+            self._bodies.append((body.co_filename, tuple(codes), counts, before))
 
     def ran(self) -> "dict[str, tuple[int, set[str]]]":
         """Return by file how many functions ran after the import, and the names they read.
@@ -58,8 +64,8 @@ class CallCounters:
         A function that was called too often during the import to be counted later counts, too.
         """
         found: dict[str, tuple[int, set[str]]] = {}
-        for file, codes, before in list(self._bodies):
-            after = self._counts(codes)
+        for file, codes, counts, before in list(self._bodies):
+            after = counts(self._memory)
             if before == after and self._full not in before:
                 continue
             number, names = found.get(file, (0, set()))
@@ -69,10 +75,6 @@ class CallCounters:
                     _add_names(code, names)
             found[file] = number, names
         return found
-
-    def _counts(self, codes: "Iterable[CodeType]") -> "tuple[int, ...]":
-        memory = self._memory
-        return tuple([memory[id(code) >> 1] for code in codes])
 
 
 def _calibrated() -> "tuple[int, int]":
@@ -111,17 +113,21 @@ def _numbers(memory: "Any", code: "CodeType") -> "list[int]":
 
 
 def _memory(offset: int) -> "Any":
-    """Return this process's memory from an address on, as short integers.
+    """Return this process's memory from an address on, as numbers of a counter's size."""
+    simple: Any = unseen_module(_READER)._SimpleCData
+    number: Any = type("number", (simple,), {"_type_": _FORMAT})
+    numbers = (number * (_ADDRESSES // _COUNTER_BYTES)).from_address(offset)
+    view: Any = memoryview(numbers).cast("B")
+    return view.cast(_FORMAT)  # faster than an array of ctypes
 
-    The program sees no new module.
-    """
-    was_there = _READER in sys.modules
-    reader: Any = __import__(_READER)
+
+def unseen_module(name: str) -> "Any":
+    """Return a module in C, of which the program sees nothing new."""
+    was_there = name in sys.modules
+    module: Any = __import__(name)
     if not was_there:
-        del sys.modules[_READER]
-    short: Any = type("short", (reader._SimpleCData,), {"_type_": "h"})
-    numbers = (short * (_ADDRESSES // _COUNTER_BYTES)).from_address(offset)
-    return memoryview(numbers).cast("B").cast("h")  # faster than an array of ctypes
+        del sys.modules[name]
+    return module
 
 
 def _fresh() -> "tuple[Any, CodeType]":

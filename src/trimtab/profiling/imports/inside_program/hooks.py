@@ -79,7 +79,7 @@ def _importer() -> str:
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_globals.get("__name__")
-        if type(name) is str and name not in _IMPORTING and name != __name__:
+        if type(name) is str and name not in _IMPORTING:
             return name
         frame = frame.f_back  # type: ignore[assignment]
     return ""

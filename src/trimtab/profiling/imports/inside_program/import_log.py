@@ -9,6 +9,8 @@ import os
 import sys
 import time
 
+from trimtab.profiling.imports.inside_program.call_counters import unseen_module
+
 MYPY = False  # true for type checkers only
 if MYPY:
     from types import CodeType
@@ -39,7 +41,7 @@ class ImportLog:
     def __init__(self, folder: str, calls: "Any") -> None:
         self._folder, self._calls = folder, calls
         self._threads = _thread._local()
-        self._collector = _builtin("gc")
+        self._collector = unseen_module("gc")
         self._number = self._read_at_ns = 0
         self._memory, self._main = 0, ""
         self._open("")
@@ -191,15 +193,6 @@ def _open_out_of_the_way(path: str) -> int:
             os.close(file)
             return number
     return file
-
-
-def _builtin(name: str) -> "Any":
-    """Return a built-in module, of which the program sees nothing new."""
-    was_there = name in sys.modules
-    module: Any = __import__(name)
-    if not was_there:
-        del sys.modules[name]
-    return module
 
 
 def _kind_of(name: str) -> str:

@@ -18,6 +18,8 @@ _ENDS = ("_exit", "execv", "execve")  # `os` has its other ways to execute by th
 
 def start(folder: str) -> None:
     """Record the imports of this process, and of those that it forks, in `folder`."""
+    if not hasattr(sys, "addaudithook"):
+        return  # before 3.8: the program may start such a Python, which must not notice
     calls = _calls()
     log = ImportLog(folder, calls)
     for name in _ENDS:
