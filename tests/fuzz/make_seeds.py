@@ -199,6 +199,10 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
     "DeflatorSearch": {"rows": [], "confirmed": None},
     "LearnedCode": {"files": [{"path": "lib/a.so", "kind": "file", "processes": 1}]},
     "Summary": {"simulator": "kernel"},
+    "Imports": {"processes": [
+        {"command": ["python"], "python": "3.11.2", "method": "counters", "imports": 1,
+         "complete": True},
+    ]},
     "LibrarySpans": {
         "library": "/env/lib/a.so", "size_bytes": 20, "kept_bytes": 20, "removed_bytes": 0,
         "bytes_by_reason": _SUM, "reasons": _REASONS, "spans": _TILES,
