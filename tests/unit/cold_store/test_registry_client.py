@@ -143,17 +143,21 @@ def test_a_missing_blob_is_not_tried_again() -> None:
     assert caught.value.status == 404 and len(registry.requests) == 1
 
 
-@pytest.mark.parametrize("status", [429, 503])
-def test_a_busy_registry_is_asked_again(status: int) -> None:
-    failures = [status, status]
+def busy(failures: list[int]) -> Callable[[Handler], bool]:
+    """Return an answer that fails with each of `failures`, from the last, before the true ones."""
 
-    def busy(handler: Handler) -> bool:
+    def answer(handler: Handler) -> bool:
         if failures:
             handler.send(failures.pop(), Retry_After="2")
             return True
         return False
 
-    registry = FakeRegistry(answer=busy)
+    return answer
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_registry_is_asked_again(status: int) -> None:
+    registry = FakeRegistry(answer=busy([status, status]))
     digest = registry.add("a", DATA)
     pauses: list[float] = []
     with registry.serving() as host:
@@ -204,15 +208,7 @@ def test_a_blob_whose_connections_drop_comes_whole(places: list[int], ranges: bo
 
 
 def test_a_blob_of_a_busy_registry_is_asked_for_again() -> None:
-    failures = [503, 429]
-
-    def busy(handler: Handler) -> bool:
-        if failures:
-            handler.send(failures.pop(), Retry_After="2")
-            return True
-        return False
-
-    registry = FakeRegistry(answer=busy)
+    registry = FakeRegistry(answer=busy([503, 429]))
     digest = registry.add("a", DATA)
     with registry.serving() as host:
         assert chunks(host, digest) == (DATA, [2, 2])

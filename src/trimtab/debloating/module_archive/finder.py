@@ -8,7 +8,6 @@ finder says nothing, and Python searches as ever.
 `writing.py` describes the layout. This imports only modules that every Python has when `site` runs.
 """
 
-import _frozen_importlib as _bootstrap
 import _frozen_importlib_external as _external
 import _imp
 import marshal
@@ -26,9 +25,6 @@ if MYPY:
     Folder = tuple[int, str, bytes]
 
 _NAME = "trimtab_modules"  # in sys.modules, if it was started
-_FILE_FALLBACK = "trimtab_file_fallback"
-_SUFFIX = ".abi3.so"  # so that interpreters with another ABI (free-threaded) refuse it
-FALLBACKS: "tuple[str, ...]" = ()  # the environment's; writing.py sets it
 # Each start of Python asks for these, which rarely exist: the index is not worth its reading.
 _AT_EACH_START = ("sitecustomize", "usercustomize")
 _HOOKS = len(sys.path_hooks)
@@ -209,36 +205,20 @@ class _CodeOnce:
         return getattr, (_external.SourceFileLoader(loader.name, loader.path), "get_code")
 
 
+def load_fallbacks(sitedir: str) -> None:
+    """Load what brings removed code and files back; writing.py adds the environment's lines."""
+
+
 def start(module: "ModuleType", folder: str, path: str, places: bytes) -> None:
     """Load the fallbacks from `folder`, and put the archive at `path` before Python's finder.
 
     `module` is this one. `places` say where the archive's index begins and ends, and its token. A
     Python that optimizes has other byte code, and one with a prefix for it has it elsewhere.
     """
-    for name in FALLBACKS:
-        if name in sys.modules:
-            continue
-        if _SUFFIX in _imp.extension_suffixes():  # by path, as a search would list all folders
-            origin = f"{folder}/{name}{_SUFFIX}"
-            spec = _bootstrap.ModuleSpec(name, None, origin=origin)
-            sys.modules[name] = _imp.create_dynamic(spec)
-        else:
-            __import__(name)
-    if _FILE_FALLBACK in FALLBACKS:
-        _forget_folders()
+    load_fallbacks(folder)
     begin, end = int.from_bytes(places[:8], "little"), int.from_bytes(places[8:16], "little")
     is_usual = not sys.flags.optimize and sys.pycache_prefix is None
     if begin < end and is_usual and _external.PathFinder in sys.meta_path:
         archive: Any = ModuleArchive(path, places[16:], begin, end)
         sys.meta_path.insert(sys.meta_path.index(_external.PathFinder), archive)
     sys.modules[_NAME] = module
-
-
-def _forget_folders() -> None:
-    """Forget folders that Python listed before the fallback, which lists removed files too.
-
-    The base Python of a venv lost no files.
-    """
-    for path in list(sys.path_importer_cache):
-        if path.startswith(sys.prefix) or not path.startswith(sys.base_prefix):
-            del sys.path_importer_cache[path]

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
+from textwrap import indent
 
 from trimtab.debloating.fallback import ARCHIVE
 from trimtab.debloating.module_archive import finder
@@ -154,14 +155,14 @@ def write_archive(
     destination: Path,
     modules: Iterable[ArchivedModule],
     python: Path,
-    fallbacks: Sequence[str],
+    lines: str,
 ) -> None:
     """Write the archive of the slim environment `copy` of `root`, which will be `destination`.
 
-    A start of `python`, which can, also loads the modules `fallbacks` of its `site-packages`.
+    A start of `python`, which can, first runs `lines`, those of a .pth file without an archive.
     Nothing in folders of modules may change later: Python would look into them again.
     """
-    compiled = _finder_for(python, tuple(fallbacks))
+    compiled = _finder_for(python, lines)
     assert compiled is not None, "can_start was not asked"
     texts = [(each, Path(each.byte_code).read_bytes()[_PYC_HEADER.size :]) for each in modules]
     digest = hashlib.sha256(compiled.code)
@@ -214,13 +215,13 @@ def _module_of(path: str, compiled: _Compiled) -> ArchivedModule | None:
 
 
 @cache
-def _finder_for(python: Path, fallbacks: Sequence[str] = ()) -> _Compiled | None:
+def _finder_for(python: Path, lines: str = "") -> _Compiled | None:
     """Return the finder's code for an interpreter; None if it compiles nothing."""
     words = [str(python), "-I", "-S", "-B", "-c", _COMPILE]
-    text = Path(finder.__file__).read_bytes()
-    text += f"\nFALLBACKS = {tuple(fallbacks)!r}\n".encode()
+    body = indent(f"{lines}pass\n", "    ")
+    text = f"{Path(finder.__file__).read_text()}\ndef load_fallbacks(sitedir):\n{body}"
     try:
-        done = subprocess.run(words, input=text, capture_output=True, timeout=_PATIENCE_S)
+        done = subprocess.run(words, input=text.encode(), capture_output=True, timeout=_PATIENCE_S)
     except (OSError, subprocess.TimeoutExpired):
         return None
     tag, _, rest = done.stdout[4:].partition(b"\0")

@@ -144,8 +144,7 @@ class PythonPrefix(FolderTarget):
             rename_in(top, _NAME_IT, {self.root, self.root.resolve()}, destination)
             _load_fallbacks(top, libraries, hook(without) if has_archive else without)
         if has_archive:
-            names = [_MODULES[library] for library in libraries]
-            write_archive(copy, self.root, destination, modules, self._interpreter(), names)
+            write_archive(copy, self.root, destination, modules, self._interpreter(), without)
 
     def _can_have_an_archive(self) -> bool:
         """Return whether the environment has one Python, which can start by an archive."""

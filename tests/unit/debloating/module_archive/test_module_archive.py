@@ -104,7 +104,7 @@ class Tree:
                 os.utime(folder, ns=(LONG_AGO_NS, LONG_AGO_NS))
         byte_code = sorted(map(str, self.root.rglob("*.pyc")))[::every]
         modules = archived(self.root, byte_code, self.python)
-        write_archive(self.root, self.root, self.root, modules, self.python, ())
+        write_archive(self.root, self.root, self.root, modules, self.python, "")
         return len(modules)
 
     def run(
@@ -193,7 +193,8 @@ def test_other_ways_to_modules_and_loaders(tree: Tree) -> None:
 def test_the_code_of_the_finder_fits(tree: Tree) -> None:
     assert can_start(tree.python)
     text = (tree.root / ARCHIVE).read_bytes()
-    assert int.from_bytes(text[4:12], "little") == FIRST_BYTES
+    lines_bytes = 2000  # the environment's lines, compiled, are well below
+    assert len(text[:FIRST_BYTES].rstrip(b"\0")) < FIRST_BYTES - lines_bytes
 
 
 OPTIONS = [("-O",), ("-OO",), ("-I",), ("-E",), ("-v",), ("-X", "importtime"), ("-S",)]
@@ -328,7 +329,7 @@ def test_a_folder_of_a_package_in_the_path_may_have_modules_that_no_run_read(
     for path in tree.root.rglob("whole/__pycache__/one.*"):
         path.unlink()
     modules = archived(tree.root, map(str, tree.root.rglob("*.pyc")), tree.python)
-    write_archive(tree.root, tree.root, tree.root, modules, tree.python, ())
+    write_archive(tree.root, tree.root, tree.root, modules, tree.python, "")
     folders = f"{tree.packages}/whole:{tree.packages}"
     found, _ = tree.check("seen('one')[0]", PYTHONPATH=folders)
     assert found == [f"{PACKAGES}/whole/one.py"]
