@@ -11,7 +11,7 @@ from trimtab.cli.output.terminal import prints_any_name
 from trimtab.cli.overview import ADVANCED, VERBS, overview
 from trimtab.errors import Stopped, check_working_folder, exit_code_of, format_error
 from trimtab.native import survive_truncation
-from trimtab.processes.supervision import supervise
+from trimtab.processes.supervision import handle_signals, supervise
 
 
 def main() -> None:
@@ -36,8 +36,12 @@ def main() -> None:
 
 def _run() -> None:
     completes = "_TRIMTAB_COMPLETE" in os.environ  # Typer's variable, from the program's name
-    if completes or {*VERBS, *ADVANCED} & set(sys.argv[1:]):
-        supervise()
+    verb = next((word for word in sys.argv[1:] if word in VERBS or word in ADVANCED), None)
+    if completes or verb:
+        if verb == "imports":  # the program ends when it wants to, also after a signal
+            handle_signals()
+        else:
+            supervise()
         from trimtab.cli.verbs import app  # takes a second
 
         gc.freeze()  # imported objects stay, so collections can skip them

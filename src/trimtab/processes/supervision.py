@@ -49,8 +49,6 @@ def supervise() -> None:
     """
     supervisor = NATIVE / "trimtab-supervisor"
     watched = _up_to(os.environ.pop(STARTER, None))
-    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:  # children could not be waited for
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_ENDING, signal.SIGQUIT})
     if supervisor.is_file():
         outer = _become(supervisor, watched)
@@ -59,10 +57,17 @@ def supervise() -> None:
         inner = _become(supervisor, watched, apart=True)
         _be_told_of_parents_end()
         _check_parent(inner)
+    handle_signals()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def handle_signals() -> None:
+    """Have terminating signals raise Stopped unless they are ignored; await children's ends."""
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:  # children could not be waited for
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number in _ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _stop)
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _become(supervisor: Path, watched: list[int], *, apart: bool = False) -> int:
