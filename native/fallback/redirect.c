@@ -6,12 +6,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../own_library/own_library.h"
+#include "../own_library/symbols.h"
 #include "memory.h"
 
 enum { JUMP_BYTES = 14, MOST = 8, KEPT_BYTES = 64 };
 
 static struct replacement {
-  const void *library;
+  const char *name;
+  uintptr_t library;
   uint8_t *code;
   size_t bytes;
   uintptr_t to;
@@ -95,15 +98,26 @@ void *find_function(const char *name) {
   return code;
 }
 
+/* Take a library's function if its code has room; dladdr1(3) would look at all symbols. */
+static int take_function(struct dl_phdr_info *info, size_t size, void *data) {
+  struct replacement *wanted = data;
+  struct symbols symbols;
+  const ElfW(Sym) *symbol;
+  (void)size;
+  if (!holds(info, wanted->code)) return 0;
+  if (!find_symbols(info, &symbols)) return 1;
+  for (uint32_t next = 0; (symbol = symbol_named(&symbols, wanted->name, &next));) {
+    if (info->dlpi_addr + symbol->st_value != (uintptr_t)wanted->code) continue;
+    wanted->library = info->dlpi_addr;
+    if (symbol->st_size >= wanted->bytes) replacements[count++] = *wanted;
+    break;
+  }
+  return 1;
+}
+
 void replace_function(const char *name, uintptr_t to, void **original) {
-  Dl_info info;
-  const ElfW(Sym) *symbol = NULL;
-  void *code = find_function(name);
-  if (!code || !to || count == MOST) return;
-  if (!dladdr1(code, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol) return;
-  size_t bytes = original ? KEPT_BYTES : JUMP_BYTES;
-  if (symbol->st_size < bytes) return;
-  replacements[count++] = (struct replacement){info.dli_fbase, code, bytes, to, original};
+  struct replacement wanted = {name, 0, find_function(name), original ? KEPT_BYTES : JUMP_BYTES, to, original};
+  if (wanted.code && to && count < MOST) dl_iterate_phdr(take_function, &wanted);
 }
 
 void replace_with(const char *name, const char *other) {

@@ -32,11 +32,23 @@ static struct absent *take_memory(size_t bytes) {
   return absent ? absent : new_memory(bytes);
 }
 
+struct counting {
+  struct absent *absent;
+  uint32_t away;
+};
+
+static int count(void *data, const struct entry *entry) {
+  struct counting *counting = data;
+  uint8_t *away = counting->absent->away + (entry->number - counting->absent->folder->first);
+  *away = *away == AWAY && entry->kind != KEPT_PROGRAM;
+  counting->away += *away;
+  return 1;
+}
+
 struct absent *absent_of(const struct folder *folder) {
-  uint32_t children = children_of(folder), away = 0;
+  uint32_t children = children_of(folder);
   size_t memory = sizeof(struct absent) + children;
   struct absent *absent = take_memory(memory);
-  struct entry entry;
   if (!absent) return NULL;
   *absent = (struct absent){folder, memory, 0, 0, 0};
   memset(absent->away, AWAY, children);
@@ -45,12 +57,9 @@ struct absent *absent_of(const struct folder *folder) {
     kernel(__NR_pread64, file, (long)absent->away, children, folder->first, 0, 0);
     close_file(file);
   }
-  for (uint32_t i = 0; i < children; i++) {
-    entry_number(folder->first + i, &entry);
-    absent->away[i] = absent->away[i] == AWAY && entry.kind != KEPT_PROGRAM;
-    away += absent->away[i];
-  }
-  if (away) return absent;
+  struct counting counting = {absent, 0};
+  each_child(folder, 0, count, &counting);
+  if (counting.away) return absent;
   drop_absent(absent);
   return NULL;
 }
@@ -66,18 +75,29 @@ int is_absent(const struct absent *absent, const char *name) {
          absent->away[entry.number - absent->folder->first];
 }
 
-long put_absent(struct absent *absent, uint8_t *to, size_t room) {
-  size_t filled = 0;
-  uint32_t children = children_of(absent->folder);
-  struct entry entry;
-  for (; absent->next < children; absent->next++) {
-    if (!absent->away[absent->next]) continue;
-    entry_number(absent->folder->first + absent->next, &entry);
-    size_t bytes = put_entry(to + filled, room - filled, &entry);
-    if (!bytes) return filled ? (long)filled : -EINVAL; /* no room for one */
-    filled += bytes;
+struct putting {
+  struct absent *absent;
+  uint8_t *to;
+  size_t room, filled;
+};
+
+static int put_next(void *data, const struct entry *entry) {
+  struct putting *putting = data;
+  struct absent *absent = putting->absent;
+  if (absent->away[absent->next]) {
+    size_t bytes = put_entry(putting->to + putting->filled, putting->room - putting->filled, entry);
+    if (!bytes) return 0;
+    putting->filled += bytes;
   }
-  return (long)filled;
+  absent->next++;
+  return 1;
+}
+
+long put_absent(struct absent *absent, uint8_t *to, size_t room) {
+  struct putting putting = {absent, to, room, 0};
+  each_child(absent->folder, absent->next, put_next, &putting);
+  if (!putting.filled && !is_told(absent)) return -EINVAL; /* no room for one */
+  return (long)putting.filled;
 }
 
 int is_told(const struct absent *absent) { return absent->next == children_of(absent->folder); }

@@ -317,6 +317,23 @@ void entry_number(uint32_t number, struct entry *entry) {
   write_path(entry, folder_of(number), reading.name);
 }
 
+void each_child(const struct folder *folder, uint32_t from, int (*take)(void *, const struct entry *),
+                void *data) {
+  struct reading reading;
+  struct entry entry;
+  uint32_t number = folder->first + from, end = folder->first + children_of(folder);
+  for (int wants_more = 1; wants_more && number < end;) {
+    begin_block(&reading, number / BLOCK_ENTRIES);
+    for (uint32_t left = BLOCK_ENTRIES; wants_more && left && reading.number < end; left--) {
+      read_entry(&reading, &entry);
+      if (entry.number != number) continue;
+      entry.name = reading.name;
+      wants_more = take(data, &entry);
+      number++;
+    }
+  }
+}
+
 static int compared(const char *a, const char *b) {
   while (*a && *a == *b) a++, b++;
   return (unsigned char)*a - (unsigned char)*b;

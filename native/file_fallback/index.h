@@ -111,6 +111,10 @@ GENERAL const struct folder *folder_at(const char *path);
 GENERAL uint32_t children_of(const struct folder *folder);
 int child_of(const struct folder *folder, const char *name, struct entry *entry);
 
+/* Give a folder's entries, from its `from`th on, to `take` until it returns 0. They have no path. */
+void each_child(const struct folder *folder, uint32_t from, int (*take)(void *data, const struct entry *entry),
+                void *data);
+
 /* Write the path of an entry that another entry needs. */
 void need_of(const struct entry *entry, uint32_t number, struct entry *need);
 

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "../own_library/own_library.h"
+#include "../own_library/symbols.h"
 #include "answer.h"
 #include "calls.h"
 #include "system.h"
@@ -119,17 +120,41 @@ static int loads_number(const uint8_t *call, const uint8_t *begin) {
   return 0;
 }
 
+/* A bit for each of the 16 bytes from `at` on that may be the operand of a jump to `target`: one
+ * byte of distance, or four. */
+static unsigned distances_in(const uint8_t *at, const uint8_t *target) {
+  const __m128i counted = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  int64_t left = target - at;
+  __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+  __m128i short_ones = _mm_sub_epi8(_mm_set1_epi8((char)(left - 1)), counted);
+  unsigned found = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, short_ones));
+  for (int i = 0; i < 4; i++) {
+    int32_t far = (int32_t)left - 4 - i;
+    __m128i numbers = _mm_loadu_si128((const __m128i *)(at + i));
+    __m128i same = _mm_cmpeq_epi32(numbers, _mm_setr_epi32(far, far - 4, far - 8, far - 12));
+    unsigned lanes = (unsigned)_mm_movemask_ps(_mm_castsi128_ps(same));
+    for (; lanes; lanes &= lanes - 1) found |= 1u << (i + 4 * __builtin_ctz(lanes));
+  }
+  return found;
+}
+
 /* Whether nearby bytes look like a jump to `target`, which must not be inside our jump. */
 static int is_jumped_to(const uint8_t *target, const uint8_t *begin, const uint8_t *end) {
+  enum { STEP = 16, READ_BYTES = STEP + 3 };
   const uint8_t *at = target - begin > NEAR_JUMP ? target - NEAR_JUMP : begin + 2;
   const uint8_t *last = end - target > NEAR_JUMP ? target + NEAR_JUMP : end - 4;
-  for (; at < last; at++) { /* the operands of jumps: one byte, or four */
-    int32_t distance;
-    memcpy(&distance, at, sizeof distance);
-    if (at + 1 + (int8_t)*at == target && (at[-1] == 0xeb || (at[-1] & 0xf0) == 0x70)) return 1;
-    if (at + 4 + distance == target &&
-        (at[-1] == 0xe9 || (at[-2] == 0x0f && (at[-1] & 0xf0) == 0x80)))
-      return 1;
+  for (; at < last; at += STEP) {
+    if (end - at < READ_BYTES) at = end - READ_BYTES; /* some a second time */
+    for (unsigned found = distances_in(at, target); found; found &= found - 1) {
+      const uint8_t *operand = at + __builtin_ctz(found);
+      int32_t distance;
+      memcpy(&distance, operand, sizeof distance);
+      if (operand + 1 + (int8_t)*operand == target && (operand[-1] == 0xeb || (operand[-1] & 0xf0) == 0x70))
+        return 1;
+      if (operand + 4 + distance == target &&
+          (operand[-1] == 0xe9 || (operand[-2] == 0x0f && (operand[-1] & 0xf0) == 0x80)))
+        return 1;
+    }
   }
   return 0;
 }
@@ -147,8 +172,9 @@ static void make_stub(uint8_t *call, size_t comparison) {
   put_distance(put_bytes(at, &jump, 1), call + 2 + comparison);
 }
 
+/* Most that are taken were found just before, by a function in front. */
 static int is_taken(const uint8_t *call) {
-  for (int i = 0; i < stubs; i++)
+  for (int i = stubs; i--;)
     if (taken[i] == call) return 1;
   return 0;
 }
@@ -212,49 +238,15 @@ static void replace(uint8_t *function, const char *name) {
   put_bytes(put_bytes(at, jump, sizeof jump), &ours, sizeof ours);
 }
 
-struct symbols {
-  const ElfW(Sym) *rows;
-  const char *names;
-  const uint32_t *hash; /* DT_GNU_HASH */
-};
-
-/* In an object that the linker has not relocated, such as the vDSO, addresses are relative. */
-static const void *address_in(const struct dl_phdr_info *info, ElfW(Addr) value) {
-  return (const void *)(value < info->dlpi_addr ? info->dlpi_addr + value : value);
-}
-
-static int find_symbols(const struct dl_phdr_info *info, struct symbols *symbols) {
-  *symbols = (struct symbols){0};
-  for (int i = 0; i < info->dlpi_phnum; i++) {
-    if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
-    const ElfW(Dyn) *row = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    for (; row->d_tag != DT_NULL; row++) {
-      const void *at = address_in(info, row->d_un.d_ptr);
-      if (row->d_tag == DT_SYMTAB) symbols->rows = at;
-      if (row->d_tag == DT_STRTAB) symbols->names = at;
-      if (row->d_tag == DT_GNU_HASH) symbols->hash = at;
-    }
-  }
-  return symbols->rows && symbols->names && symbols->hash;
-}
-
-/* Find the calls in the functions of one name, which may have several versions. */
+/* Find the calls in the functions of one name. */
 static void find_in_function(const struct dl_phdr_info *info, const struct symbols *symbols,
                                const char *name, uint8_t *begin, uint8_t *end) {
-  uint32_t hash = 5381;
-  for (const char *at = name; *at; at++) hash = hash * 33 + (uint8_t)*at;
-  uint32_t buckets = symbols->hash[0], first = symbols->hash[1], words = symbols->hash[2];
-  const uint32_t *bucket = symbols->hash + 4 + words * 2, *chain = bucket + buckets;
-  uint32_t at = bucket[hash % buckets];
-  for (; at && at >= first; at++) {
-    const ElfW(Sym) *symbol = symbols->rows + at;
+  const ElfW(Sym) *symbol;
+  for (uint32_t next = 0; (symbol = symbol_named(symbols, name, &next));) {
     uint8_t *from = (uint8_t *)info->dlpi_addr + symbol->st_value;
-    if ((chain[at - first] | 1) == (hash | 1) && is_same(symbols->names + symbol->st_name, name) &&
-        ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && from >= begin && from < end) {
-      find_calls(from, from + AFTER_SYMBOL, begin, end, is_same(name, "syscall"));
-      if (!has_call(from, symbol->st_size)) replace(from, name);
-    }
-    if (chain[at - first] & 1) return;
+    if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || from < begin || from >= end) continue;
+    find_calls(from, from + AFTER_SYMBOL, begin, end, is_same(name, "syscall"));
+    if (!has_call(from, symbol->st_size)) replace(from, name);
   }
 }
 
