@@ -23,14 +23,11 @@ _SOME = satisfying(len, "at least one value")
 class Parameter:
     """A parameter that is tuned: its range, `low` to `high`, or its `choices`."""
 
-    default: Scalar = about(
-        "Value if not tuned: in the runs to compare with, and with tuners that leave this kind "
-        "alone."
-    )
+    default: Scalar = about("Value if not tuned, as in the runs to compare with.")
     low: Number | None = about("Lowest value.", default=None)
     high: Number | None = about("Highest value.", default=None)
     log: bool = about(
-        "Whether the range is searched by ratios, as from 0.001 to 0.01.",
+        "Whether the range is searched by ratios.",
         default=False,
     )
     whole: bool = about("Whether only whole numbers are taken.", default=False)
@@ -38,8 +35,8 @@ class Parameter:
         "Values, in place of a range.", default=None
     )
     when: dict[str, Annotated[list[Scalar], _SOME]] = about(
-        "Other parameters with values, as `{model.layers: [2, 3]}`, without which this one is "
-        "absent. The others have choices or are whole.",
+        "Other parameters' values, as `{model.layers: [2, 3]}`, without which this one is absent. "
+        "They have choices or are whole.",
         factory=dict,
     )
 

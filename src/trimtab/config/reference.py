@@ -19,7 +19,7 @@ _HEAD = """# Configuration: every key
 Snakemake's `--config overrides='["experiment=full", "profiling.repeats=5"]'`. A mistake stops
 before anything runs, with the file, the key and what was expected.
 
-Brackets hold a key's type, its unit and, after a semicolon, its default.
+Brackets hold a key's type (a plural is a list), its unit and, after a semicolon, its default.
 """
 
 _PLURALS = {Any: "values", str: "texts", int: "integers", float: "numbers"}
@@ -77,12 +77,16 @@ def _class_inside(hint: Any) -> tuple[str, Any]:
 
 
 def _type(hint: Any, plural: bool = False) -> str:
-    """Return a type in few words, as `list of texts`, or the values to choose from."""
+    """Return a type in few words, a list as its plural, or the values to choose from."""
     hint = without_none(hint)
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return ", ".join(f"`{choice}`" for choice in hint)
     if typing.get_origin(hint) is list:
-        return f"{'lists' if plural else 'list'} of {_type(typing.get_args(hint)[0], True)}"
+        item = typing.get_args(hint)[0]
+        items = _type(item, True)
+        if plural:
+            return f"lists of {items}"
+        return f"list of {items}" if isinstance(item, type) and issubclass(item, StrEnum) else items
     if typing.get_origin(hint) is dict:
         name = "mappings" if plural else "mapping"
         return f"{name} to {_type(typing.get_args(hint)[1], True)}"

@@ -29,8 +29,8 @@ class Profiling:
 
     repeats: Runs = about("Measured runs of each workload.", default=3)
     traced_runs: Runs = about(
-        "Runs in which functions are traced, each with other CPUs, threads and caches; their "
-        "union is kept.",
+        "Runs with traced functions, each with other CPUs, threads and caches; their union is "
+        "kept.",
         default=1,
     )
     sample_interval_s: Annotated[Number, Field(ge=0.01)] = about(
@@ -40,11 +40,10 @@ class Profiling:
 
 @dataclass(config=CHECKED)
 class Settle:
-    """The runs in the slim environment by which it is built again with what they missed."""
+    """The runs in the slim environment whose misses a rebuild adds."""
 
     clean_runs: RunsOrNone = about(
-        "Runs of each workload in a row, each under another condition, that must miss nothing; 0: "
-        "none.",
+        "Runs of each workload in a row, under varied conditions, that must miss nothing; 0: none.",
         default=5,
     )
     rebuilds: Runs = about(

@@ -42,12 +42,9 @@ class ClusterConfig:
     name: Name = about("The file's stem.")
     nodes: Annotated[
         dict[str, SomeParts], satisfying(len, "at least one node type with its count")
-    ] = about(
-        "Number of nodes by type, a file in `conf/hardware/`. Nodes are numbered in this order, "
-        "from 0."
-    )
+    ] = about("Number of nodes by type, a file in `conf/hardware/`, numbered in this order from 0.")
     engine_slots: Parts = about(
-        "0: jobs share the nodes. Above 0: one job at a time has the cluster, and runs this many "
+        "0: jobs share the nodes. Else one job at a time has the cluster, and runs this many "
         "tasks at once.",
         default=0,
     )

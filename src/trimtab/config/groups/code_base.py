@@ -18,14 +18,14 @@ _SOURCE_CODE = (
 
 @dataclass(config=CHECKED)
 class CodeBase:
-    """What is counted of a git repository."""
+    """A git repository whose lines are counted."""
 
     group: ClassVar[str] = "code_base"
     name: Name = about("The file's stem.")
     location: Text = about(
-        "The repository's folder, bare or not. A clone with `--filter=tree:0` lacks the contents."
+        "The repository's folder. A clone with `--filter=tree:0` lacks the contents."
     )
-    revision: Text = about("Last commit that is counted: a branch, tag or commit.", default="HEAD")
+    revision: Text = about("Last counted commit: a branch, tag or commit.", default="HEAD")
     interval_days: Annotated[Count, Field(le=3660)] = about(
         "Time between two counts; each year's end is counted too.", default=30, unit="days"
     )

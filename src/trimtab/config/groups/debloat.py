@@ -34,28 +34,27 @@ _ADDRESS = re.compile(r"/|unix:/.|http://[^/:]+(:\d+)?(/|$)")
 
 @dataclass(config=CHECKED)
 class Debloat:
-    """What becomes of the bytes that no profiled workload used."""
+    """How code and files that no profiled workload used are removed."""
 
     name: Name = about("The file's stem.")
     mode: Mode = about(
-        "What becomes of unused bytes: `zero` overwrites them, `punch` also makes holes, "
-        "`compact` takes their pages out of the file. Holes are whole blocks of the file system.",
+        "What becomes of unused bytes: `zero` overwrites them, `punch` also makes holes of whole "
+        "blocks, `compact` takes their pages out of the file.",
         default=Mode.COMPACT,
     )
     symbols: Symbols = about(
-        "What becomes of symbol and debugging tables, which no program needs at run time.",
+        "What becomes of symbol and debugging tables.",
         default=Symbols.STRIP,
     )
     gpu: Gpu = about(
         "Which GPU code stays: what traced runs `used`, what the GPU's `architecture` can load, "
-        "or all. `used` keeps all if kernels were not traced, and none if the runs asked for no "
-        "GPU. With a fallback, `used` needs mode `compact`, else it means `architecture`.",
+        "or all. `used` keeps all if kernels were not traced, none if no run asked for a GPU. "
+        "With a fallback and without mode `compact` it means `architecture`.",
         default=Gpu.USED,
     )
     kernels: Kernels = about(
-        "What becomes of unused kernels beside used ones in a module. `prune` overwrites their "
-        "code with zeros and compresses the module again. They cannot come back, so it needs "
-        "`fallback: none`.",
+        "What becomes of unused kernels beside used ones in a module. `prune` zeroes them and "
+        "compresses the module again. They cannot come back, so it needs `fallback: none`.",
         default=Kernels.KEEP,
     )
     start_up_only: StartUpOnly = about(
@@ -64,20 +63,19 @@ class Debloat:
         default=StartUpOnly.KEEP,
     )
     minimum_hole_bytes: Annotated[Whole, Field(ge=4096, le=1 << 29)] = about(
-        "Shorter runs of unused bytes stay: every hole costs two memory mappings. It is doubled "
-        "until a target's libraries take at most half of a process's 65,530 mappings.",
-        default=16384,
+        "Shorter runs of unused bytes stay: a hole costs two memory mappings, and time at each "
+        "start. It is doubled until a target's libraries take at most half of the 65,530 mappings.",
+        default=32768,
         unit="bytes",
     )
     share: Share = about(
-        "How the slim environment takes over unchanged files. `reflink` shares blocks; where the "
-        "file system cannot, it copies. `auto` does the same, but there hard-links compiled code. "
-        "`copy` always copies.",
+        "How the slim environment takes over unchanged files. `reflink` shares blocks, or else "
+        "copies. `auto` shares blocks, or else hard-links compiled code and copies the rest.",
         default=Share.AUTO,
     )
     remove: Remove = about(
         "How much to remove: unused `code` of loaded libraries, also all code of unloaded "
-        "`libraries`, or also unused `files`. Files are files, links and folders that no run used "
+        "`libraries`, or also unused `files`. They are files, links and folders that no run used "
         "and [no used file depends on](../methods/file-closure.md). With a fallback, mode `punch` "
         "takes `code` only.",
         default=Remove.FILES,
@@ -96,28 +94,25 @@ class Debloat:
         factory=list,
     )
     keep_paths: list[Text] = about(
-        "Patterns of paths that stay though unused, such as `/app/**`, with all below a folder. "
-        "`*` and `?` match within a name, `**` any folders. They begin at the top of the "
-        "environment, as programs inside see it.",
+        "Patterns of paths from the environment's top that stay though unused, such as `/app/**`, "
+        "with all below a folder. `*` and `?` match within a name, `**` any folders.",
         factory=list,
     )
     keep_libraries: list[Text] = about(
-        "Patterns of paths of libraries that stay byte for byte and untraced. They are spelled as "
-        "in `keep_paths`. Libraries that check their own code or file need it. An unloaded one "
-        "still goes with unused files.",
+        "Patterns like `keep_paths` of libraries that stay byte for byte and untraced, because "
+        "they check their own code or file. An unloaded one still goes with unused files.",
         factory=list,
         option="keep-library",
     )
     package_database: PackageDatabase = about(
         "What becomes of the [databases of "
-        "packages](../methods/file-closure.md#package-databases) that scanners read. `keep` keeps "
-        "them for packages of which a file stays. `drop` blinds scanners: they find no packages "
-        "and no vulnerabilities.",
+        "packages](../methods/file-closure.md#package-databases) that scanners read. `keep` lists "
+        "packages of which a file stays. `drop` blinds scanners: they find no vulnerabilities.",
         default=PackageDatabase.KEEP,
     )
     compression: Compression = about(
-        "How the layer of a slim image is compressed. All engines read `gzip`; `zstd` is smaller "
-        "and faster, and needs Docker 23 or newer.",
+        "Compression of a slim image's layer. All engines read `gzip`; `zstd` is smaller and "
+        "faster, and needs Docker 23 or newer.",
         default=Compression.GZIP,
     )
     fallback: Fallback = about(
@@ -128,13 +123,13 @@ class Debloat:
         default=Fallback.ORIGINAL,
     )
     store: Text | None = about(
-        "The folder of the store: the original libraries, compressed; many environments can share "
-        "it. `fallback: store` needs it.",
+        "The folder of the store: the original libraries, compressed; environments can share it. "
+        "`fallback: store` needs it.",
         default=None,
     )
     store_address: Text | None = about(
-        "How programs reach the store: another path, the http:// address of a file server, or "
-        "unix: and the path of a server's socket. By default the folder's path.",
+        "How programs reach the store: another path, http:// of a file server, or unix: and a "
+        "server's socket. By default the folder's path.",
         default=None,
     )
 

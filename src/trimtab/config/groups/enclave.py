@@ -93,13 +93,13 @@ class Enclave:
         "Loading a page that is not in the page cache.", default=None, unit="s"
     )
     page_cache: PageCache | None = about(
-        "Memory of enclaves that is not paged. Without it: all of the machine's.",
+        "Memory of enclaves that is not paged; by default the machine's.",
         default=None,
     )
     thread_limit: ThreadLimit | None = about(
-        "Threads inside at once. Without it: as many as the machine runs.", default=None
+        "Threads inside at once; by default the machine's.", default=None
     )
-    gpus: bool = about("Whether it protects what runs on GPUs.", default=False)
+    gpus: bool = about("Whether it protects code on GPUs.", default=False)
 
     @model_validator(mode="after")
     def _plausible(self) -> Self:
@@ -142,8 +142,8 @@ class Secure:
         unit="MB",
     )
     working_set_mib: NotNegative | None = about(
-        "Memory used again and again inside, of a job or each task. By default the job's memory "
-        "(measured for a `workload`), or a task's share of it.",
+        "Reused memory inside, of a job or each task. By default the job's memory (measured for a "
+        "`workload`), or a task's share.",
         default=None,
         unit="MiB",
     )

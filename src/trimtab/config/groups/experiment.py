@@ -108,21 +108,20 @@ class Tune:
 
 @dataclass(config=CHECKED)
 class Experiment:
-    """The cells of an experiment: targets x hardware, and what is scheduled.
+    """The cells of an experiment: targets x hardware, searches and schedules.
 
-    A target is a slim environment that keeps what all its workloads use.
+    A target is a slim environment that keeps the union of its workloads' use.
     """
 
     name: Name = about("The file's stem.")
     hardware: Names = about("Files in `conf/hardware/` that the targets run on.", factory=list)
     targets: dict[Name, SomeNames] = about(
-        "The workloads (files in `conf/workload/`) of each target, whose union it keeps. "
-        "`${target:NAME}` is a target NAME of the workload NAME.",
+        "The workloads (in `conf/workload/`) of each target. `${target:NAME}` is a target NAME of "
+        "the workload NAME.",
         factory=dict,
     )
     fleets: dict[Name, SomeNames] = about(
-        "The targets of each fleet: images with the same first layers, made slim again to share a "
-        "layer.",
+        "The targets of each fleet: images of one base, made slim again to share a layer.",
         factory=dict,
     )
     schedule: Schedule = about("The cells that are scheduled.", factory=Schedule)

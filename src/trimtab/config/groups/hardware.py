@@ -96,8 +96,8 @@ class Hardware:
         "Half the interval of a modelled energy, relative to it.", default=0.0
     )
     gpus: list[ComputeCapability] = about(
-        'Compute capabilities of the GPUs that libraries are debloated for, as `["9.0"]`. By '
-        "default those of the machine that profiled.",
+        'Compute capabilities to debloat for, as `["9.0"]`; by default those of the profiled '
+        "machine.",
         factory=list,
     )
     levels: list[FrequencyLevel] = about(
@@ -106,14 +106,14 @@ class Hardware:
         schedule_only=True,
     )
     speed: Positive = about(
-        "Work of one core per second at the highest level, relative to the node of the trace's "
-        "service times.",
+        "Speed of one core at the highest level, relative to the node of the trace's service "
+        "times.",
         default=1.0,
         schedule_only=True,
     )
     load_curve: list[NotNegative] = about(
         "Share of the way from idle to busy power at 0, 10, ... 100 % load: 11 numbers from 0 to "
-        "1. By default the load itself.",
+        "1; by default linear.",
         factory=list,
         schedule_only=True,
     )
@@ -125,7 +125,7 @@ class Hardware:
         "Power of a busy GPU at the highest level.", default=0.0, unit="W", schedule_only=True
     )
     network_bytes_per_s: Positive = about(
-        "Rate at which it receives images and migrating tasks.",
+        "Rate of received images and migrating tasks.",
         default=125e6,
         unit="B/s",
         schedule_only=True,
@@ -137,8 +137,8 @@ class Hardware:
         schedule_only=True,
     )
     rooflines: list[Roofline] = about(
-        "What its cores reach, by which inference is scaled between machines; `trimtab advanced "
-        "probe` measures it.",
+        "Speeds of its cores, to scale inference between machines; `trimtab advanced probe` "
+        "measures them.",
         factory=list,
         tuning_only=True,
     )
@@ -148,7 +148,7 @@ class Hardware:
         tuning_only=True,
     )
     probes: list[Probe] = about(
-        "What probing tasks took; `trimtab advanced probe` measures them.",
+        "Time and energy of probing tasks; `trimtab advanced probe` measures them.",
         factory=list,
         schedule_only=True,
     )

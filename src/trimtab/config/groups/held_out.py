@@ -10,8 +10,7 @@ class HeldOut:
     """What of a workload is another in an input that is held out; all else is as it is."""
 
     command: list[NoNul] = about(
-        "The whole command in place of `command`. It takes the workload's `parameters` that it "
-        "names in braces.",
+        "The whole command in place of `command`. It takes `parameters` that it names in braces.",
         factory=list,
     )
     parameters: dict[ParameterName, Scalar] = about(

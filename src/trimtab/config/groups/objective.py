@@ -35,7 +35,7 @@ class ClassLimits:
 
 @dataclass(config=CHECKED)
 class Objective:
-    """What is wanted: of a schedule by limits, a budget and weights, of tuning by a score."""
+    """The goal: of a schedule by limits, a budget and weights, of tuning by a score."""
 
     name: Name = about("The file's stem.")
     classes: dict[str, ClassLimits] = about(
@@ -58,7 +58,7 @@ class Objective:
         tuning_only=True,
     )
     least: Least = about(
-        "What tuning inside trials minimises in training.",
+        "The quantity that tuning inside trials minimises.",
         default=Least.TIME,
         tuning_only=True,
     )

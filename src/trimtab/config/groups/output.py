@@ -62,7 +62,7 @@ class Output:
         option="output",
     )
     relative_tolerance: NotNegative = about(
-        "Allowed difference of numbers, relative to their value; `numeric_*` only.", default=0.0
+        "Allowed relative difference of numbers; `numeric_*` only.", default=0.0
     )
     absolute_tolerance: NotNegative = about(
         "Allowed difference of numbers; `numeric_*` only. The larger tolerance counts.",
@@ -74,7 +74,7 @@ class Output:
     )
     command: list[Text] = about(
         "A command that exits with 0 if the files `{before}` and `{after}` count as equal, a word "
-        "an item; `command` only. Relative paths start where a relative `workdir` does.",
+        "an item; `command` only.",
         factory=list,
         option="compare-command",
     )

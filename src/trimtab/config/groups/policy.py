@@ -9,7 +9,7 @@ from trimtab.config.fields import CHECKED, Name, about
 
 @dataclass(config=CHECKED)
 class PolicyConfig:
-    """Which job is next, where it goes, and what happens to those that run."""
+    """Which job is next, where it runs, and when it is evicted or moved."""
 
     name: Name = about("The file's stem.")
     kind: Name = about("A module of `trimtab.policies`.")

@@ -45,14 +45,12 @@ class ArrivalsConfig:
     """When jobs arrive."""
 
     kind: ArrivalKind = about(
-        "`poisson` has exponential interarrival times, `markovian` is a marked Markovian arrival "
-        "process, `file` a recorded trace.",
+        "`markovian` is a marked Markovian arrival process, `file` a recorded trace.",
         default=ArrivalKind.POISSON,
     )
     jobs: CountOrNone = about("Number of jobs; 0 with `file`: all.", default=0)
     load: NotNegative = about(
-        "`poisson`: share of the cluster's or engine's time that undropped jobs ask for; 0: see "
-        "`rate_per_s`.",
+        "`poisson`: share of the cluster's time that undropped jobs ask for; 0: see `rate_per_s`.",
         default=0.0,
     )
     rate_per_s: NotNegative = about("`poisson`: rate of all classes.", default=0.0, unit="1/s")
@@ -66,12 +64,11 @@ class ArrivalsConfig:
     )
     format: TraceFormat | None = about("`file`: its format.", default=None)
     files: dict[str, list[str]] = about(
-        "`file`: files of each table, relative to the project; the format's module names the "
-        "tables.",
+        "`file`: files of each table of the format's module, relative to the project.",
         factory=dict,
     )
     options: dict[str, Any] = about(
-        "`file`: what the format leaves open, as a machine's size.", factory=dict
+        "`file`: options of the format's module, as a machine's size.", factory=dict
     )
 
 
@@ -112,7 +109,7 @@ class RoundsConfig:
     scv: NotNegative = about("Squared coefficient of variation of `lognormal`.", default=1.0)
     phases: Phases = about("Phases of `erlang`.", default=1)
     size_scv: NotNegative = about(
-        "Squared coefficient of variation of jobs' sizes (lognormal, mean 1): factors of task "
+        "Squared coefficient of variation of jobs' sizes (lognormal, mean 1), factors of task "
         "times.",
         default=0.0,
     )
@@ -130,8 +127,8 @@ class JobClassConfig:
     work: WorkConfig = about("How long a job takes.", factory=WorkConfig)
     rounds: RoundsConfig = about("Of a job of tasks, instead of `work`.", factory=RoundsConfig)
     workload: str = about(
-        "A workload of this experiment, which gives service time, energy, memory, image size and "
-        "cold start.",
+        "A workload of this experiment, for service time, energy, memory, image size and cold "
+        "start.",
         default="",
     )
     environment: JobEnvironment = about(
@@ -139,14 +136,13 @@ class JobClassConfig:
         default=JobEnvironment.ORIGINAL,
     )
     image_start: str = about(
-        "With `workload`: a file of `trimtab image start --output`, for image size and cold start "
-        "(unpacking and start). Its first image stands for `original`, its second for "
-        "`debloated`.",
+        "With `workload`: a file of `trimtab image start --output`, for image size and cold "
+        "start. Its first image stands for `original`, its second for `debloated`.",
         default="",
     )
     secure: SecureOrNot = about(
         "Whether jobs (with `rounds`, their tasks) run in enclaves only: `true`, or what they do "
-        "at its border. A secure `workload` makes its class so.",
+        "at the border; also by a secure `workload`.",
         default=None,
     )
     image_gb: NotNegative = about("Image size.", default=0.0, unit="GB")
@@ -155,7 +151,7 @@ class JobClassConfig:
     )
     state_gb: NotNegative = about("Data of a stateful migration.", default=0.0, unit="GB")
     program: SparkProgramName | None = about(
-        "What jobs do on a real Spark. Measured times of their rounds replace `rounds`.",
+        "The jobs' program on a real Spark. Measured times of its rounds replace `rounds`.",
         default=None,
     )
     input: str = about(

@@ -9,7 +9,7 @@ from trimtab.config.fields import CHECKED, Name, about
 
 @dataclass(config=CHECKED)
 class TunerConfig:
-    """What is searched, by which algorithm, and what trials run under."""
+    """A search algorithm, and its parameters."""
 
     name: Name = about("The file's stem.")
     kind: Name = about("A module of `trimtab.tuning.tuners`.")
@@ -18,7 +18,6 @@ class TunerConfig:
         "The tuner's parameters; the module lists them.", factory=dict
     )
     after: Name | None = about(
-        "The tuner that searches a workload before this one, and hands on what it learnt: they "
-        "share the ground truth.",
+        "The tuner that searches a workload before this one; they share the ground truth.",
         default=None,
     )

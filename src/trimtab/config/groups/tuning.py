@@ -67,7 +67,7 @@ class DataFraction:
     """How much of its data a configuration is trained with."""
 
     least: Annotated[Positive, Field(le=1)] = about(
-        "Share of the training data before a configuration is first judged; at most it is all."
+        "Share of the training data before a configuration is first judged; the most is all."
     )
 
 
@@ -94,7 +94,7 @@ class Tuning:
         default=None,
     )
     metric: Annotated[str, satisfying(str.isidentifier, "the name of a metric")] = about(
-        "The reported measure of the model's quality; higher is better.",
+        "The reported measure of quality; higher is better.",
         default="accuracy",
     )
     model: dict[ParameterName, Parameter] = about(
@@ -104,29 +104,28 @@ class Tuning:
         "The program's parameters of training.", factory=dict
     )
     system: dict[ParameterName, Parameter] = about(
-        f"What it is trained on: {', '.join(_AMOUNTS[Kind.SYSTEM])}.", factory=dict
+        f"The machine of the training: {', '.join(_AMOUNTS[Kind.SYSTEM])}.", factory=dict
     )
     inference: dict[ParameterName, Parameter] = about(
         f"How the model is used: {', '.join(_AMOUNTS[Kind.INFERENCE])}.", factory=dict
     )
     inference_workload: Name | None = about(
         "The workload in `conf/workload/` that uses the model, to measure `inference` parameters. "
-        "It gets the values of the `model` parameters that it has itself.",
+        "It gets `model` parameters that it has too.",
         default=None,
     )
     inference_hardware: Name | None = about(
-        "The device in `conf/hardware/`, with `rooflines`, under whose emulation `inference` "
-        "parameters are measured. By default, and if it is the search's hardware, this machine.",
+        "The device in `conf/hardware/`, with `rooflines`, that is emulated to measure "
+        "`inference` parameters; by default this machine.",
         default=None,
     )
     scenario: ScenarioConfig | None = about(
-        "How samples arrive where the model is used. The batch size then has the shortest mean "
-        "response time, in place of the least time a sample.",
+        "How samples arrive. The batch size then has the shortest mean response time, not the "
+        "least time a sample.",
         default=None,
     )
     characterized: Characterized | None = about(
-        "Runs that show which parameters, by their own names, matter. Those of low impact keep "
-        "their defaults.",
+        "Runs that show which parameters matter; others keep their defaults.",
         default=None,
     )
     forbidden: list[dict[str, Scalar]] = about(

@@ -102,18 +102,18 @@ class Marks:
     """
 
     first_iteration: Pattern | None = about(
-        "A regular expression: the first matching line ends the start-up. Without it no start-up "
-        "time is measured.",
+        "A regular expression: the first matching line ends the start-up, whose time is then "
+        "measured.",
         default=None,
     )
     epoch: Pattern | None = about(
-        "A regular expression: each matching line ends an epoch. Without it the run is one epoch. "
-        "Named groups, as `(?P<loss>\\S+)`, capture the epoch's scores: numbers.",
+        "A regular expression: each matching line ends an epoch. Named groups, as "
+        "`(?P<loss>\\S+)`, capture the epoch's scores: numbers.",
         default=None,
     )
     file: Text | None = about(
-        "A file to which the program appends its marks, relative to `workdir`; `{output}` is the "
-        "run's folder. By default standard output is searched.",
+        "A file with the marks, relative to `workdir`; `{output}` is the run's folder. By default "
+        "standard output.",
         default=None,
     )
 
@@ -138,8 +138,8 @@ class TargetConfig:
         default="python_prefix",
     )
     location: Text | None = about(
-        "Where the environment is: mostly a folder; for an `image` an archive, OCI folder, SIF or "
-        "an engine's name. `python_prefix` needs none.",
+        "A folder; for an `image` an archive, OCI folder, SIF or an engine's name. "
+        "`python_prefix` needs none.",
         default=None,
     )
 
@@ -157,8 +157,9 @@ _NAMES_A_PROGRAM = "at least one word, the first not empty"
 class Workload:
     """A program as its user runs it today; it needs no change.
 
-    A relative `python`, `workdir` or `target.location` starts at the folder that holds `conf/`.
-    With a target that is a whole root file system, `python`, `workdir` and `user` are those in it.
+    A relative `python`, `workdir`, `target.location` or path in `output.command` starts at the
+    folder that holds `conf/`. In a whole root file system, `python`, `workdir` and `user` are its
+    own.
     """
 
     name: Name = about("The file's stem.")
@@ -168,7 +169,7 @@ class Workload:
         "brace. For an `image` it follows the entrypoint; `[]` runs the image's own command."
     )
     python: Text | None = about(
-        "The interpreter of the environment to debloat; none if `target` has another kind.",
+        "The environment's interpreter; none for another kind of `target`.",
         default=None,
     )
     target: TargetConfig = about("The environment that is debloated.", factory=TargetConfig)
@@ -177,75 +178,66 @@ class Workload:
         "appended as `--batch-size 16`; `true` as `--batch-size`, `false` and null not at all.",
         factory=dict,
     )
-    description: NoNul = about(
-        "What the program does, for the report.", default="", report_only=True
-    )
-    workdir: Text = about(
-        "The folder that the command runs in; for an `image` its own by default.", default="."
-    )
+    description: NoNul = about("For the report.", default="", report_only=True)
+    workdir: Text = about("The command's folder; by default an `image`'s own.", default=".")
     env: dict[Variable, NoNul] = about(
-        "Environment variables of the command, added to the inherited ones.", factory=dict
+        "Environment variables, added to the inherited ones.", factory=dict
     )
     user: Text | None = about(
-        "The user that the program runs as, if trimtab runs as root. By default trimtab's own.",
+        "The program's user, if trimtab runs as root; by default trimtab's own.",
         default=None,
     )
     phase: Phase = about("For the report.", default=Phase.TRAIN, report_only=True)
-    model: NoNul = about("Name of the model, for the report.", default="", report_only=True)
-    framework: NoNul = about("Name of the framework, for the report.", default="", report_only=True)
-    dataset: NoNul = about(
-        "Data that the program reads, for the report.", default="", report_only=True
-    )
-    output: Output = about("What is compared.", factory=Output)
+    model: NoNul = about("The model, for the report.", default="", report_only=True)
+    framework: NoNul = about("The framework, for the report.", default="", report_only=True)
+    dataset: NoNul = about("The data set, for the report.", default="", report_only=True)
+    output: Output = about("The compared output.", factory=Output)
     ends_with: End | None = about(
-        "The exit code or signal that a good run ends with. By default 0, for a server also its "
-        "stop signal. A held-out input may have its own exit code.",
+        "The exit code or signal of a good run. By default 0, for a server also its stop signal. "
+        "A held-out input may have its own.",
         default=None,
     )
     server: ServerConfig = about("How a server is driven and stopped.", factory=ServerConfig)
     health_checks: list[Words] = about(
-        "A command that tells an engine whether the program is well, as the health check of a "
-        "compose file or a probe of Kubernetes. What it uses in a root or an image stays, as with "
-        "an image's own health check. A server's runs while it serves.",
+        "A health check, as of a compose file or a Kubernetes probe. What it uses in a root or an "
+        "image stays. A server's runs while it serves.",
         factory=list,
         option="health-check",
     )
     marks: Marks = about(
-        "Regular expressions for the lines in which the program says where it is.", factory=Marks
+        "Regular expressions for lines that report the program's progress.", factory=Marks
     )
     timeout_s: Positive = about(
-        "A longer run is ended, with all its processes, and has failed.",
+        "Longer runs are ended and have failed.",
         default=3600.0,
         unit="s",
         no_result=True,
     )
     memory_gib: Positive = about(
-        "Memory of a run, which jobs on a cluster ask for.",
+        "Memory of a run, for jobs on a cluster.",
         default=8.0,
         unit="GiB",
         report_only=True,
         no_result=True,
     )
     held_out: dict[Name, HeldOut] = about(
-        "Inputs, by names of your own, that are not profiled: verification runs each in both "
-        "environments.",
+        "Inputs that are not profiled; verification runs each in both environments.",
         factory=dict,
         verify_only=True,
     )
     secure: SecureOrNot = about(
-        "Whether it must be protected: `true`, or what it does at the border of an enclave. Its "
-        "jobs then run only on nodes with a fitting `enclave`.",
+        "Whether its jobs run in enclaves only: `true`, or what they do at the border.",
         default=None,
         schedule_only=True,
     )
     tuning: Tuning | None = about(
-        "What is tuned.",
+        "The tuned parameters.",
         default=None,
         tuning_only=True,
     )
     own_profiler: bool = about(
-        "Whether the program uses CUDA's profiling interface, as torch.profiler does. Kernels are "
-        "then traced by name only.",
+        "Whether the program uses CUDA's profiling interface, as torch.profiler does; kernels are "
+        "then traced by name.",
         default=False,
     )
 

@@ -197,9 +197,8 @@ def test_the_command_line_settles_and_learns_what_was_missing(
     with pytest.raises(UserError, match="name the interpreter"):
         workspace.trace(folder, command)
     workspace.trace(folder, command, ProgramOptions(target=target), 1)
-    settling = workspace.debloat(
-        folder, Debloat(name="x", remove=Remove.CODE), [], 2, lambda *_: None, lambda *_: None
-    )
+    options = Debloat(name="x", remove=Remove.CODE, minimum_hole_bytes=4096)
+    settling = workspace.debloat(folder, options, [], 2, lambda *_: None, lambda *_: None)
     assert settling.settled and len(settling.runs) == 2
     monkeypatch.setenv("MORE", "1")
     assert SlimFolder(folder).learn_from_runs(1, lambda *_: None) == 1

@@ -14,7 +14,7 @@ from trimtab.files import remove_tree
 
 SOURCES = Path(__file__).parents[4] / "src"
 C = {
-    "lib/libp.so": ("".join(f"int f{i}(int x) {{ return x + {i}; }}\n" for i in range(9)),
+    "lib/libp.so": ("".join(f"int f{i}(int x) {{ return x + {i}; }}\n" for i in range(12)),
                     ["-shared", "-fPIC", "-falign-functions=4096"]),
     "bin/p": ('#include <stdio.h>\nint f0(int);\nint main() { printf("%d\\n", f0(3)); }\n',
               ["-Wl,-rpath,$ORIGIN/../lib"]),

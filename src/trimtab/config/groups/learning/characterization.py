@@ -63,7 +63,7 @@ class PriceModel:
 
 @dataclass(config=CHECKED)
 class Characterization:
-    """Which workloads run on which Spark, and what is varied."""
+    """Workloads on Spark, and their varied parameters."""
 
     group: ClassVar[str] = "characterization"
     name: Name = about("The file's stem.")
@@ -84,12 +84,12 @@ class Characterization:
     )
     repeats: Runs = about("Runs of each setting, each with its seed.", default=3)
     warm_up_runs: RunsOrNone = about(
-        "Unrecorded first runs of each workload in a Spark session: they are slower.",
+        "Unrecorded, slower first runs of each workload in a Spark session.",
         default=1,
     )
     joint_settings: CountOrNone = about(
-        "Settings that vary parameters of high impact together, for each strategy: platform, "
-        "hyperparameters, both.",
+        "Settings of each strategy (platform, hyperparameters, both) that vary parameters of high "
+        "impact together.",
         default=8,
     )
     longest_run_s: Positive = about(
@@ -98,7 +98,7 @@ class Characterization:
     sample_interval_s: Annotated[float, Field(ge=0.05, le=60)] = about(
         "Time between readings of memory and power.", default=1.0, unit="s"
     )
-    price: PriceModel = about("What training would be charged.", factory=PriceModel)
+    price: PriceModel = about("The charge for training.", factory=PriceModel)
 
     @model_validator(mode="after")
     def _has_parameters_that_there_are(self) -> Self:

@@ -65,7 +65,7 @@ class Protect:
         factory=lambda: list(Variant),
     )
     enclaves: list[EnclaveKind] = about(
-        "Enclaves of the protected runs. The report says which this machine lacks.",
+        "Enclaves of the protected runs.",
         factory=lambda: [EnclaveKind.PROCESS],
     )
     costs: Names = about(
@@ -79,8 +79,7 @@ class Protect:
         "Workers of the simulations.", factory=lambda: [1, 2, 4, 8]
     )
     policies: Names = about(
-        "Simulated policies, modules of `trimtab.secure_tasks.simulation.policies`. A table of one "
-        "shows the first.",
+        "Simulated policies, modules of `trimtab.secure_tasks.simulation.policies`.",
         factory=lambda: ["breadth_first", "work_first", "enclave_aware"],
     )
     repeats: Runs = about("Runs of each set-up, in turn.", default=3)
