@@ -81,8 +81,8 @@ def _figure(table: pd.DataFrame, output: Path) -> str:
 def headline(document: Imports) -> str:
     """Return the sentence that says how much of the imports nothing used."""
     return (
-        f"{document.unused_s:.2f} of {document.imports_s:.2f} s of imports are of modules of which"
-        f" no function ran; of {document.unread_s:.2f} s of these no name was read either"
+        f"{document.unused_s:.2f} of {document.imports_s:.2f} s of imports went to modules of which"
+        f" no function ran; {document.unread_s:.2f} s to modules of which no name was read either"
     )
 
 

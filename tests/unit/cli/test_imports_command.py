@@ -36,7 +36,7 @@ def test_tables_and_a_figure_are_written(tmp_path: Path) -> None:
     last = done.stderr.splitlines()[-1]
     folder = tmp_path / "trimtab_imports"
     document = Imports.read(folder / "imports.json")
-    assert f"{document.unused_s:.2f} of {document.imports_s:.2f} s of imports are" in last
+    assert f"{document.unused_s:.2f} of {document.imports_s:.2f} s of imports went" in last
     assert document.command == [sys.executable, "-c", USES] and document.exit_code == 0
     modules = read_table(folder / "modules.parquet", IMPORTED_MODULES).set_index("module")
     assert (modules.loc["json", "use"], modules.loc["decimal", "use"]) == ("ran", "none")
