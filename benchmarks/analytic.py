@@ -23,12 +23,14 @@ from trimtab.policies.priority import Priority
 from trimtab.queueing.mmap import MarkedArrivals
 from trimtab.queueing.mmap_priority import priority_queue
 from trimtab.queueing.phase_type import PhaseType
+from trimtab.queueing.poisson_priority import Discipline
 from trimtab.simulation.simulate import simulate
 from trimtab.traces.markovian import marked_arrivals
 
 SERVER = Cluster((NodeType("server", 1000, 1, 0.0, (Level(1.0, 0.0),)),), (1,))
 WARM_UP = 0.1
 QUANTITIES = ("mean", "p95")
+DISCIPLINES = {"none": Discipline.NON_PREEMPTIVE, "resume": Discipline.PREEMPTIVE_RESUME}
 
 
 def main() -> None:
@@ -40,7 +42,7 @@ def main() -> None:
     given = parser.parse_args()
     begun, rows = time.perf_counter(), []
     for number, (arrivals, services) in enumerate(random_systems(1, given.systems)):
-        for preemption in ("none", "resume"):
+        for preemption in DISCIPLINES:
             rows += compare(number, arrivals, services, preemption, given.replications, given.jobs)
     inside = [row["inside"] for row in rows]
     apart = [abs(float(row["formula_s"]) / float(row["simulated_s"]) - 1) for row in rows]
@@ -84,7 +86,7 @@ def compare(
     mean = found.mean(axis=0)
     half = student.ppf(0.995, replications - 1) * found.std(axis=0, ddof=1) / replications**0.5
     rows = []
-    for k, each in enumerate(priority_queue(arrivals, services, preemptive=preemption == "resume")):
+    for k, each in enumerate(priority_queue(arrivals, services, DISCIPLINES[preemption])):
         for at, (quantity, value) in enumerate(
             zip(QUANTITIES, (each.mean, each.quantile(0.95)), strict=True)
         ):

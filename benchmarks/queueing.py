@@ -24,6 +24,7 @@ from trimtab.queueing.phase_type import (
     exponential,
     fit_two_moments,
 )
+from trimtab.queueing.poisson_priority import Discipline
 
 REPETITIONS = 5
 LOWEST_LOAD, HIGHEST_LOAD = 0.3, 0.9
@@ -64,7 +65,7 @@ def compare(arrivals: MarkedArrivals, services: list[PhaseType], peer: Peer | No
     times = []
     for _ in range(REPETITIONS):
         begun = time.perf_counter()
-        queue = priority_queue(arrivals, services, preemptive=False)
+        queue = priority_queue(arrivals, services, Discipline.NON_PREEMPTIVE)
         means = [each.mean for each in queue]
         for each in queue:
             each.quantile(0.95)
@@ -105,7 +106,7 @@ def tails(peer: Peer | None) -> object:
     first, second, t = 0.3, 0.4, 4.0
     arrivals, services = poisson([first, second]), [exponential(1.0), exponential(1.0)]
     exact = exact_tail(first, second, t)
-    ours = float(priority_queue(arrivals, services, preemptive=False)[1].tail(t))
+    ours = float(priority_queue(arrivals, services, Discipline.NON_PREEMPTIVE)[1].tail(t))
     figures = {"t_s": t, "exact": exact, "ours": ours, "error": ours - exact}
     if peer is not None:
         theirs = 1 - float(np.ravel(ask(peer, arrivals, services, "stDistr", [t])[1])[0])

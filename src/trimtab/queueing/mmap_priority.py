@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from trimtab.queueing.busy_period import delay_exponents
 from trimtab.queueing.errors import ModelError, UnstableQueueError
 from trimtab.queueing.mmap import MarkedArrivals, stationary_vector
+from trimtab.queueing.poisson_priority import Discipline
 from trimtab.queueing.response import ResponseTime
 from trimtab.queueing.services import Service
 
@@ -35,16 +36,23 @@ _DEPENDENT = 1e6  # condition number of nearly dependent eigenvectors
 
 
 def priority_queue(
-    arrivals: MarkedArrivals, services: Sequence[Service], preemptive: bool
+    arrivals: MarkedArrivals, services: Sequence[Service], discipline: Discipline
 ) -> list[ResponseTime]:
     """Return the response time of each class, waiting and service, the most important first.
 
     One server takes the most important waiting job, first come, first served within a class. With
-    `preemptive`, a more important arrival interrupts a job, which resumes later; otherwise the
-    server finishes each job. `services` are the service times of the classes of `arrivals`, in the
-    order of decreasing importance. Raises ModelError where their numbers differ, and
-    UnstableQueueError for a load of one or more.
+    PREEMPTIVE_RESUME, a more important arrival interrupts a job, which resumes later; with
+    NON_PREEMPTIVE, the server finishes each job. `services` are the service times of the classes of
+    `arrivals`, in the order of decreasing importance. Raises ModelError where their numbers differ
+    and for any other discipline, and UnstableQueueError for a load of one or more.
     """
+    preemptive = Discipline(discipline) is Discipline.PREEMPTIVE_RESUME
+    if not preemptive and discipline != Discipline.NON_PREEMPTIVE:
+        raise ModelError(
+            f"discipline: no formula for {discipline} of marked arrivals, expected "
+            f"{Discipline.NON_PREEMPTIVE} or {Discipline.PREEMPTIVE_RESUME}; for Poisson arrivals "
+            "see trimtab.queueing.poisson_priority"
+        )
     if len(services) != arrivals.classes:
         raise ModelError(
             f"{len(services)} service times do not fit arrivals of {arrivals.classes} classes"

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NoReturn
 
 import numpy as np
 
@@ -23,6 +24,12 @@ class Discipline(StrEnum):
     NON_PREEMPTIVE = "non-preemptive"
     PREEMPTIVE_RESUME = "preemptive-resume"
     PREEMPTIVE_REPEAT = "preemptive-repeat"
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        # Every member is true: a Boolean in its place, or it in a Boolean's, would be misread.
+        expected = ", ".join(f"Discipline.{each.name}" for each in cls)
+        raise ModelError(f"discipline: {value!r} given, expected one of {expected}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,18 +62,18 @@ def response_times(
     Jobs of class k arrive at `arrival_rates[k]`, 1/s, as a Poisson process and need times
     `services[k]`. The server takes the most important waiting job, first come, first served within
     a class. Under PREEMPTIVE_REPEAT an interrupted job restarts with the same service time. Raises
-    ModelError for invalid rates, and UnstableQueueError where more work arrives than the server can
-    do.
+    ModelError for invalid rates or no Discipline, and UnstableQueueError where more work arrives
+    than the server can do.
     """
+    discipline = Discipline(discipline)
     rates = tuple(float(rate) for rate in arrival_rates)
     if not rates or len(rates) != len(services):
         raise ModelError(f"{len(rates)} arrival rates do not fit {len(services)} service times")
     if not all(0 < rate < math.inf for rate in rates):
         raise ModelError(f"arrival rates are positive: {', '.join(f'{r:g}' for r in rates)}")
     queue = PoissonQueue(rates, tuple(services))
-    repeating = Repeating(queue)
     repeats = discipline is Discipline.PREEMPTIVE_REPEAT
-    work_s = [repeating.attempts_s(k) if repeats else services[k].mean for k in range(len(rates))]
+    work_s = server_time_s(rates, services, discipline)
     idle = 1 - np.cumsum([rate * work for rate, work in zip(rates, work_s, strict=True)])
     if not idle[-1] > 0:
         raise UnstableQueueError(_too_much(queue, work_s, repeats))
@@ -75,12 +82,26 @@ def response_times(
         if discipline is Discipline.NON_PREEMPTIVE:
             classes.append(_NonPreemptive(queue, k, float(idle[-1])))
         else:
-            delays = repeating if repeats else Resuming(queue)
+            delays = Repeating(queue) if repeats else Resuming(queue)
             classes.append(_Preemptive(queue, k, float(idle[k]), delays))
     return [
         PriorityResponse(one.transform, 1 / service.mean, one.parts)
         for one, service in zip(classes, services, strict=True)
     ]
+
+
+def server_time_s(
+    arrival_rates: Sequence[float], services: Sequence[Service], discipline: Discipline
+) -> list[float]:
+    """Return the server's mean time for a job of each class, lost attempts included.
+
+    Infinite where preemptive repeat needs a moment that diverges. Raises ModelError for no
+    Discipline.
+    """
+    if Discipline(discipline) is not Discipline.PREEMPTIVE_REPEAT:
+        return [service.mean for service in services]
+    repeating = Repeating(PoissonQueue(tuple(arrival_rates), tuple(services)))
+    return [repeating.attempts_s(k) for k in range(len(services))]
 
 
 def waste(arrival_rates: Sequence[float], services: Sequence[Service]) -> float:
@@ -89,8 +110,7 @@ def waste(arrival_rates: Sequence[float], services: Sequence[Service]) -> float:
     Rocha's thesis, section 4.4.3: machine time for re-processing evicted jobs, divided by all
     processing time.
     """
-    queue = PoissonQueue(tuple(arrival_rates), tuple(services))
-    attempts = [Repeating(queue).attempts_s(k) for k in range(len(services))]
+    attempts = server_time_s(arrival_rates, services, Discipline.PREEMPTIVE_REPEAT)
     done = sum(rate * service.mean for rate, service in zip(arrival_rates, services, strict=True))
     return 1 - done / sum(rate * time for rate, time in zip(arrival_rates, attempts, strict=True))
 

@@ -44,11 +44,14 @@ class Protection:
 class Summary(Document):
     """A cell of an experiment: means over all replications, by class and over all jobs.
 
+    `offered_load` is of the drawn jobs as they are. `load` is known before the simulation, with
+    dropped tasks, sprints and repeats of evicted jobs; null for arrivals without a steady state, or
+    if infinite. `unstable_because` is empty for a queue that does not grow without bound.
     `protection` is null if no class is secure.
     """
 
     stage: ClassVar[str] = "schedule"
-    version: Literal[2] = 2
+    version: Literal[3] = 3
     cluster: Text
     trace: Text
     policy: Text
@@ -57,6 +60,8 @@ class Summary(Document):
     simulator: Simulator
     seed: Whole
     offered_load: Amount | None
+    load: Amount | None
+    unstable_because: Text
     classes: dict[Text, ClassFigures] = Field(min_length=1)
     all: TotalFigures
     energy_source: EnergySource

@@ -1,5 +1,6 @@
 """One cell of an experiment: a trace on a cluster under a policy, simulated."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from trimtab.policies.registry import build_policy
 from trimtab.records.figures import ClassFigures, JobFigures
 from trimtab.records.summary import CellFigures, Protection, Summary
 from trimtab.scheduling.deflator import loss_pct
+from trimtab.scheduling.load import CellLoad, warn_if_unstable
 from trimtab.scheduling.protection import enclaves_in_use
 from trimtab.scheduling.setting import Setting, facts_of
 from trimtab.secure_tasks.cost import Bound
@@ -41,10 +43,12 @@ def simulate_cell(
 
     The tables are of the first replication. The summary has means over all replications, with
     half-widths of 99 % confidence intervals. With a secure class, it also has the cell without
-    protection, and at the least and the highest cost of protection. Raises UserError as simulate
-    does, and where no job finished.
+    protection, and at the least and the highest cost of protection. Warns before the simulation of
+    a cell whose queue grows without bound. Raises UserError as simulate does, and where no job
+    finished.
     """
     cluster, trace = setting.stage.cluster, setting.stage.trace
+    load = warn_if_unstable(setting, policy)
     results, built = _replicated(setting, policy, replications, destination)
     if not results[0].classes:
         raise UserError(
@@ -61,12 +65,18 @@ def simulate_cell(
         simulator=results[0].simulator,
         seed=trace.seed,
         offered_load=results[0].offered_load,
+        load=_finite(load),
+        unstable_because="" if load is None else load.unstable_because,
         classes=figures.classes,
         all=figures.all,
         energy_source="modelled",
         service_source=setting.facts.service_source,
         protection=_protection(setting, policy, replications),
     ).write(destination / "summary.json")
+
+
+def _finite(load: CellLoad | None) -> float | None:
+    return load.total if load is not None and math.isfinite(load.total) else None
 
 
 def _protection(setting: Setting, policy: PolicyConfig, replications: int) -> Protection | None:

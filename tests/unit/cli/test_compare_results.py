@@ -91,6 +91,16 @@ def test_ranges_of_pairs_that_overlap_are_no_clear_difference() -> None:
     assert differences(first, far) == [FigureDifference("wall_reduction_pct", 3, 8)]
 
 
+def test_intervals_of_replications_that_overlap_are_no_clear_difference() -> None:
+    def response(low: float, middle: float, high: float) -> dict[str, float]:
+        names = ("np/response_mean_low_s", "np/response_mean_s", "np/response_mean_high_s")
+        return dict(zip(names, (low, middle, high), strict=True))
+
+    first, near, far = response(10, 11, 12), response(12, 13, 14), response(12.1, 13, 14)
+    assert differences(first, near) == [FigureDifference("np/response_mean_s", 11, 13, clear=False)]
+    assert differences(first, far) == [FigureDifference("np/response_mean_s", 11, 13)]
+
+
 def test_what_only_one_has_is_said_and_nothing_at_all_is_a_mistake() -> None:
     assert differences({"a_s": 1}, {"b_s": 2}) == [
         FigureDifference("a_s", 1, None), FigureDifference("b_s", None, 2),

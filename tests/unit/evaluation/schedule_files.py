@@ -170,6 +170,8 @@ def write_cell(
         "simulator": "kernel",
         "seed": 7,
         "offered_load": 0.5,
+        "load": 0.5,
+        "unstable_because": "",
         "classes": {
             name: of_class(of_it, **(classes or {}).get(name, {}))
             for name, of_it in done.groupby("job_class")

@@ -1,4 +1,5 @@
 from itertools import pairwise
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -18,6 +19,10 @@ from trimtab.queueing.phase_type import (
     fit_two_moments,
     hyperexponential,
 )
+from trimtab.queueing.poisson_priority import Discipline, response_times
+
+NON_PREEMPTIVE, RESUME, REPEAT = Discipline
+DISCIPLINES = {False: NON_PREEMPTIVE, True: RESUME}
 
 
 def ph(alpha: list[float], matrix: list[list[float]]) -> PhaseType:
@@ -25,7 +30,7 @@ def ph(alpha: list[float], matrix: list[list[float]]) -> PhaseType:
 
 
 def means(arrivals: MarkedArrivals, services: list[PhaseType], preemptive: bool) -> list[float]:
-    return [each.mean for each in priority_queue(arrivals, services, preemptive)]
+    return [each.mean for each in priority_queue(arrivals, services, DISCIPLINES[preemptive])]
 
 
 def at_load(load: float, arrivals: MarkedArrivals, services: list[PhaseType]) -> MarkedArrivals:
@@ -102,8 +107,8 @@ def test_moments_are_those_that_the_fluid_model_gave(
     preemptive: list[list[float]],
 ) -> None:
     for recorded, queue in (
-        (non_preemptive, priority_queue(arrivals, services, preemptive=False)),
-        (preemptive, priority_queue(arrivals, services, preemptive=True)),
+        (non_preemptive, priority_queue(arrivals, services, NON_PREEMPTIVE)),
+        (preemptive, priority_queue(arrivals, services, RESUME)),
     ):
         ours = [[each.moment(k) for k in (1, 2, 3)] for each in queue]
         np.testing.assert_allclose(ours, recorded, rtol=1e-11)
@@ -168,7 +173,9 @@ def exact_tails(t: float, first: float, second: float, preemptive: bool) -> list
 def test_distributions_of_exponential_services_are_exact(
     first: float, second: float, preemptive: bool
 ) -> None:
-    queue = priority_queue(poisson([first, second]), [exponential(1.0)] * 2, preemptive)
+    queue = priority_queue(
+        poisson([first, second]), [exponential(1.0)] * 2, DISCIPLINES[preemptive]
+    )
     for t in (0.1, 1.0, 4.0, 20.0):
         exact = exact_tails(t, first, second, preemptive)
         ours = [float(each.tail(t)) for each in queue]
@@ -179,8 +186,8 @@ def test_phases_that_all_behave_alike_are_one_phase() -> None:
     services = [erlang(3, 4.0), exponential(2.0)]
     phases = modulated([[0.6, 0.6, 0.6], [0.5, 0.5, 0.5]], [[-2, 1, 1], [0.5, -1, 0.5], [1, 0, -1]])
     for preemptive in (False, True):
-        alike = priority_queue(phases, services, preemptive)
-        single = priority_queue(poisson([0.6, 0.5]), services, preemptive)
+        alike = priority_queue(phases, services, DISCIPLINES[preemptive])
+        single = priority_queue(poisson([0.6, 0.5]), services, DISCIPLINES[preemptive])
         for one, other in zip(alike, single, strict=True):
             assert one.moment(3) == pytest.approx(other.moment(3), rel=1e-9)
             np.testing.assert_allclose(one.tail([0.5, 3.0]), other.tail([0.5, 3.0]), atol=1e-9)
@@ -192,7 +199,7 @@ def test_erlang_arrivals_wait_as_in_gi_m_1() -> None:
     sigma = brentq(lambda x: (1.6 / (2.6 - x)) ** 2 - x, 0, 0.999, xtol=1e-15)
     times = np.array([0.1, 1.0, 5.0, 20.0])
     for preemptive in (False, True):
-        (response,) = priority_queue(arrivals, [exponential(1.0)], preemptive)
+        (response,) = priority_queue(arrivals, [exponential(1.0)], DISCIPLINES[preemptive])
         assert response.mean == pytest.approx(1 / (1 - sigma), rel=1e-10)
         np.testing.assert_allclose(response.tail(times), np.exp(-(1 - sigma) * times), atol=1e-9)
         assert response.quantile(0.95) == pytest.approx(np.log(20) / (1 - sigma), rel=1e-7)
@@ -252,7 +259,7 @@ def test_simulated_responses_have_these_means_and_percentiles(
     arrivals: MarkedArrivals, services: list[PhaseType], load: float, preemptive: bool
 ) -> None:
     arrivals = at_load(load, arrivals, services)
-    queue = priority_queue(arrivals, services, preemptive)
+    queue = priority_queue(arrivals, services, DISCIPLINES[preemptive])
     simulated = simulated_responses(arrivals, services, preemptive, jobs=200_000, seed=11)
     for response, times in zip(queue, simulated, strict=True):
         batches = np.array_split(times, 30)
@@ -288,7 +295,7 @@ def test_distributions_rise_and_are_those_of_the_moments(
     system: tuple[MarkedArrivals, list[PhaseType]], preemptive: bool
 ) -> None:
     arrivals, services = system
-    for k, response in enumerate(priority_queue(arrivals, services, preemptive)):
+    for k, response in enumerate(priority_queue(arrivals, services, DISCIPLINES[preemptive])):
         times = np.linspace(0, 12 * response.mean, 25)
         cdf = response.cdf(times)
         assert cdf[0] == 0
@@ -339,7 +346,7 @@ def test_the_more_important_of_equal_classes_is_the_faster_one(
     equal = MarkedArrivals(arrivals.hidden, np.array([alike] * arrivals.classes))
     equal = at_load(0.8, equal, services[:1] * arrivals.classes)
     for preemptive in (False, True):
-        responses = priority_queue(equal, services[:1] * arrivals.classes, preemptive)
+        responses = priority_queue(equal, services[:1] * arrivals.classes, DISCIPLINES[preemptive])
         times = responses[0].mean * np.array([0.2, 1.0, 3.0])
         for better, worse in pairwise(responses):
             assert better.mean < worse.mean
@@ -350,8 +357,8 @@ def test_the_most_important_class_does_not_see_the_others_when_it_preempts() -> 
     services = [erlang(2, 3.0), exponential(1.0)]
     arrivals = RECORDED[0][0].scaled(0.4)
     alone = MarkedArrivals(arrivals.hidden + arrivals.marked[1], arrivals.marked[:1])
-    (single,) = priority_queue(alone, services[:1], preemptive=False)
-    first, _ = priority_queue(arrivals, services, preemptive=True)
+    (single,) = priority_queue(alone, services[:1], NON_PREEMPTIVE)
+    first, _ = priority_queue(arrivals, services, RESUME)
     assert first.moment(3) == pytest.approx(single.moment(3), rel=1e-10)
 
 
@@ -367,7 +374,8 @@ def test_a_generator_without_enough_eigenvectors_is_no_obstacle() -> None:
     services = [exponential(2.0), exponential(2.0)]
     for preemptive in (False, True):
         below, at, above = (
-            priority_queue(cyclic(last), services, preemptive) for last in (3.999, 4.0, 4.001)
+            priority_queue(cyclic(last), services, DISCIPLINES[preemptive])
+            for last in (3.999, 4.0, 4.001)
         )
         for left, middle, right in zip(below, at, above, strict=True):
             assert middle.mean == pytest.approx((left.mean + right.mean) / 2, rel=1e-6)
@@ -379,11 +387,36 @@ def test_a_generator_without_enough_eigenvectors_is_no_obstacle() -> None:
 def test_too_much_work_is_refused_with_the_load() -> None:
     services = [exponential(1.0), exponential(1.0)]
     with pytest.raises(UnstableQueueError, match=r"the load is 1\.2 \(by class: 0\.5, 0\.7\)"):
-        priority_queue(poisson([0.5, 0.7]), services, preemptive=True)
+        priority_queue(poisson([0.5, 0.7]), services, RESUME)
     with pytest.raises(UnstableQueueError, match="the load is 1 "):
-        priority_queue(poisson([0.5, 0.5]), services, preemptive=False)
+        priority_queue(poisson([0.5, 0.5]), services, NON_PREEMPTIVE)
 
 
 def test_every_class_needs_a_service_time() -> None:
     with pytest.raises(ModelError, match="1 service times do not fit arrivals of 2 classes"):
-        priority_queue(poisson([0.1, 0.1]), [exponential(1.0)], preemptive=False)
+        priority_queue(poisson([0.1, 0.1]), [exponential(1.0)], NON_PREEMPTIVE)
+
+
+def test_a_discipline_is_what_its_name_says() -> None:
+    rates, services = [0.3, 0.25], [erlang(60, 60.0), erlang(60, 30.0)]
+    for preemptive, discipline in DISCIPLINES.items():
+        queue = priority_queue(poisson(rates), services, discipline)
+        exact = response_times(rates, services, discipline)
+        simulated = simulated_responses(poisson(rates), services, preemptive, jobs=100_000, seed=3)
+        for one, by_moments, drawn in zip(queue, exact, simulated, strict=True):
+            assert one.mean == pytest.approx(by_moments.mean, rel=1e-6)
+            assert one.mean == pytest.approx(float(drawn.mean()), rel=0.05)
+
+
+@pytest.mark.parametrize("given", [True, False, 0, None, "preemptive"])
+def test_what_is_no_discipline_is_refused_by_both(given: Any) -> None:
+    expected = r"discipline: .* given, expected one of Discipline\.NON_PREEMPTIVE, .*_REPEAT"
+    with pytest.raises(ModelError, match=expected):
+        priority_queue(poisson([0.1]), [exponential(1.0)], given)
+    with pytest.raises(ModelError, match=expected):
+        response_times([0.1], [exponential(1.0)], given)
+
+
+def test_repeated_work_of_marked_arrivals_has_no_formula() -> None:
+    with pytest.raises(ModelError, match="no formula for preemptive-repeat of marked arrivals"):
+        priority_queue(poisson([0.1]), [exponential(1.0)], REPEAT)

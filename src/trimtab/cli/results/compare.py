@@ -1,5 +1,6 @@
 """`trimtab advanced compare`: two results side by side."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,18 +13,19 @@ from rich.text import Text
 from trimtab.cli.output.console import console
 from trimtab.errors import UserError, escape_control_characters
 from trimtab.evaluation.outcome.read import outcome_in
+from trimtab.evaluation.report.key_figures import is_clear
 from trimtab.evaluation.report.tables import UNKNOWN
 from trimtab.files import atomic_write, parse_json
 from trimtab.records.outcome import EnvironmentOutcome
 
-_SPREAD = ("_low_pct", "_high_pct")
+_END = re.compile(r"(?P<stem>.+)_(?:low|high)_(?P<unit>[^_/]+)")
 
 
 @dataclass(frozen=True)
 class FigureDifference:
     """A figure in both results; None where one lacks it.
 
-    `clear` is false where both have a range of pairs, and the ranges overlap.
+    `clear` is false where both have a range, of pairs or replications, and the ranges overlap.
     """
 
     figure: str
@@ -166,9 +168,10 @@ def differences(first: Mapping[str, float], second: Mapping[str, float]) -> list
     """Return all figures of both, in their order; of ranges only the middle value."""
     found = []
     for name in dict.fromkeys([*first, *second]):
-        middle = next((name.replace(end, "_pct") for end in _SPREAD if name.endswith(end)), None)
+        end = _END.fullmatch(name)
+        middle = f"{end['stem']}_{end['unit']}" if end else None
         if middle is None or not (middle in first or middle in second):
-            clear = not _overlap(_range(first, name), _range(second, name))
+            clear = _differ(_range(first, name), _range(second, name))
             found.append(FigureDifference(name, first.get(name), second.get(name), clear))
     if not found:
         raise UserError("neither result has a figure: expected a metrics.json or an environment")
@@ -176,15 +179,15 @@ def differences(first: Mapping[str, float], second: Mapping[str, float]) -> list
 
 
 def _range(figures: Mapping[str, float], name: str) -> tuple[float, float] | None:
-    stem = name.removesuffix("_pct")
-    low, high = (figures.get(f"{stem}{end}") for end in _SPREAD)
+    stem, _, unit = name.rpartition("_")
+    low, high = (figures.get(f"{stem}_{end}_{unit}") for end in ("low", "high"))
     return None if low is None or high is None else (low, high)
 
 
-def _overlap(first: tuple[float, float] | None, second: tuple[float, float] | None) -> bool:
+def _differ(first: tuple[float, float] | None, second: tuple[float, float] | None) -> bool:
     if first is None or second is None:
-        return False
-    return first[0] <= second[1] and second[0] <= first[1]
+        return True
+    return is_clear(second[0] - first[1], second[1] - first[0])
 
 
 def _shown(value: float | None) -> str:

@@ -16,6 +16,7 @@ from trimtab.evaluation.schedules.section import (
     ScheduleSection,
     cell_row,
     figure_of,
+    format_role,
     format_sources,
 )
 
@@ -77,18 +78,13 @@ class ClusterEnergy(ScheduleSection):
                 Column("energy_source", "Energy is"),
                 Column("details", "Details"),
             ),
-            [
-                _row(cell, group.baseline)
-                for group in self.schedules.settings
-                for cell in group.cells
-            ],
+            [_row(cell, group) for group in self.schedules.settings for cell in group.cells],
         )
 
 
-def _row(cell: Cell, baseline: Cell | None) -> Row:
-    cost = _cost(cell)
-    before = _cost(baseline) if baseline and baseline is not cell else {}
-    is_baseline = cell.summary.baseline
+def _row(cell: Cell, group: CellGroup) -> Row:
+    cost, baseline = _cost(cell), group.compared_with(cell)
+    before = _cost(baseline) if baseline else {}
     return {
         **cell_row(cell),
         **cost,
@@ -97,7 +93,7 @@ def _row(cell: Cell, baseline: Cell | None) -> Row:
         "utilisation_pct": percent(cell.summary.all.utilisation),
         "waste_pct": percent(waste_share(cell)),
         "energy_source": cell.summary.energy_source,
-        "details": "the baseline" if is_baseline else "" if baseline else "no baseline",
+        "details": format_role(cell, group),
         "source": SIMULATED,
     }
 

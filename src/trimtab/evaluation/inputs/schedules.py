@@ -50,6 +50,11 @@ class Cell:
         return replace(self, summary=self.summary.model_copy(update={"classes": classes}))
 
     @property
+    def is_stable(self) -> bool:
+        """Whether its queue does not grow with every job, as far as known."""
+        return not self.summary.unstable_because
+
+    @property
     def total_energy_j(self) -> float | None:
         """Idle and active energy of the whole cluster; None where either is unknown."""
         idle, active = self.summary.all.idle_energy_j, self.summary.all.active_energy_j
@@ -80,6 +85,16 @@ class CellGroup:
     def baseline(self) -> Cell | None:
         """The cell to compare the others with; None where the experiment names none."""
         return self.cells[0] if self.cells[0].summary.baseline else None
+
+    def compared_with(self, cell: Cell) -> Cell | None:
+        """Return the baseline of a cell's differences; None for the baseline itself.
+
+        There is none either if one of both is unstable: its figures are those of a number of jobs.
+        """
+        baseline = self.baseline
+        if baseline is None or cell is baseline:
+            return None
+        return baseline if baseline.is_stable and cell.is_stable else None
 
     @property
     def classes(self) -> list[str]:
@@ -138,7 +153,7 @@ class Schedules:
 def outcomes(setting: CellGroup) -> Iterator[ClassOutcome]:
     """Yield the classes of every cell, simulated and, if it was run, for real."""
     for cell in setting.cells:
-        compared = setting.baseline if cell is not setting.baseline else None
+        compared = setting.compared_with(cell)
         simulated = compared.classes if compared else {}
         ran = compared.real.classes if compared and compared.real else {}
         by, source = cell.summary.simulator, cell.summary.energy_source

@@ -124,15 +124,12 @@ def _seconds(outcome: ClassOutcome, key: str) -> str:
 
 
 def energy_values(setting: CellGroup) -> list[dict[str, Any]]:
-    """Return policy and difference_pct in total energy of each cell except the baseline."""
-    if setting.baseline is None:
-        return []
-    before = setting.baseline.total_energy_j
+    """Return policy and difference_pct in total energy of each cell that has a baseline."""
     return [
         {"policy": cell.label, "difference_pct": difference}
         for cell in setting.cells
-        if cell is not setting.baseline
-        and (difference := relative_pct(before, cell.total_energy_j)) is not None
+        if (baseline := setting.compared_with(cell))
+        and (difference := relative_pct(baseline.total_energy_j, cell.total_energy_j)) is not None
     ]
 
 

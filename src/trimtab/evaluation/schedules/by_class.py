@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from trimtab.evaluation.inputs.schedules import ClassOutcome, Schedules, outcomes
+from trimtab.evaluation.inputs.schedules import CellGroup, ClassOutcome, outcomes
 from trimtab.evaluation.report.published import titled
 from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table, Value
-from trimtab.evaluation.schedules.section import SIMULATED, ScheduleSection, cell_row
+from trimtab.evaluation.schedules.section import SIMULATED, ScheduleSection, cell_row, format_role
 from trimtab.records.figures import ClassFigures
 
 # A column with the difference from the baseline follows each.
@@ -59,7 +59,11 @@ class ByClass(ScheduleSection):
                 Column("energy_source", "Energy is"),
                 Column("details", "Details"),
             ),
-            map(_row, _outcomes(self.schedules)),
+            [
+                _row(outcome, setting)
+                for setting in self.schedules.settings
+                for outcome in outcomes(setting)
+            ],
         )
 
 
@@ -83,14 +87,10 @@ class Queueing(ScheduleSection):
             ),
             [
                 _identity(outcome) | picked(outcome.numbers, "waiting_mean_s", "execution_mean_s")
-                for outcome in _outcomes(self.schedules)
+                for setting in self.schedules.settings
+                for outcome in outcomes(setting)
             ],
         )
-
-
-def _outcomes(schedules: Schedules) -> Iterator[ClassOutcome]:
-    for setting in schedules.settings:
-        yield from outcomes(setting)
 
 
 def interval(numbers: ClassFigures, key: str) -> tuple[float, float] | None:
@@ -115,7 +115,7 @@ def difference_key(key: str) -> str:
     return f"{key.rsplit('_', 1)[0]}_difference_pct"
 
 
-def _row(outcome: ClassOutcome) -> Row:
+def _row(outcome: ClassOutcome, setting: CellGroup) -> Row:
     numbers = outcome.numbers
     row = _identity(outcome) | picked(numbers, *_COMPARED, *_TIMES, "energy_j", "sprint_s")
     for key in _COMPARED:
@@ -124,13 +124,13 @@ def _row(outcome: ClassOutcome) -> Row:
         row[difference_key(key)] = outcome.difference_pct(key)
     for key in ("priority", "jobs", *_COUNTS):
         row[key] = whole(getattr(numbers, key))
-    of_baseline = "the baseline" if outcome.cell.summary.baseline else ""
+    role = format_role(outcome.cell, setting)
     return row | {
         "waste_pct": percent(numbers.waste_share),
         "drop_ratio_pct": percent(numbers.drop_ratio),
         "accuracy_loss_pct": numbers.accuracy_loss_pct,
         "energy_source": outcome.energy_source,
-        "details": f"run on {outcome.answered_by}" if outcome.is_real else of_baseline,
+        "details": f"run on {outcome.answered_by}" if outcome.is_real else role,
     }
 
 

@@ -1,10 +1,11 @@
 """The gain of a cluster by debloating: equal jobs in original and slim environments."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from trimtab.evaluation.inputs.schedules import Cell, relative_pct
-from trimtab.evaluation.report.key_figures import KeyFigure, change, effect_of
-from trimtab.evaluation.report.tables import shown
+from trimtab.evaluation.inputs.schedules import Cell
+from trimtab.evaluation.report.key_figures import KeyFigure
+from trimtab.evaluation.schedules.differences import energy_difference, response_difference
 from trimtab.evaluation.schedules.section import ScheduleSection
 from trimtab.records.trace_facts import TraceFacts
 
@@ -18,15 +19,15 @@ class OriginalAndDebloated(ScheduleSection):
     chapter = None
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
-        """Yield a card or two for each policy with both traces."""
+        """Yield a card for each policy with both traces, if the queues of both are stable."""
         for original, debloated in self._pairs():
             title = f"{original.trace} → {debloated.trace} on {original.cluster}"
             remark = _said_of_work(debloated)
             for before in self._cells(original):
                 for after in self._cells(debloated):
-                    if before.summary.policy == after.summary.policy:
-                        for card in _cards(before, after, remark):
-                            yield title, card
+                    same = before.summary.policy == after.summary.policy
+                    if same and (card := _card(before, after, remark)):
+                        yield title, card
 
     def _pairs(self) -> Iterator[tuple[TraceFacts, TraceFacts]]:
         """Yield the traces of the same workloads on a cluster, original and debloated."""
@@ -53,16 +54,12 @@ def _said_of_work(debloated: TraceFacts) -> str:
     return "; service times do not clearly differ and are the same in both" if same else ""
 
 
-def _cards(before: Cell, after: Cell, remark: str) -> Iterator[KeyFigure]:
-    energies_j = (before.total_energy_j, after.total_energy_j)
-    responses_s = (before.summary.all.response_mean_s, after.summary.all.response_mean_s)
-    for what, unit, unit_size, (was, now) in (
-        ("Mean response", "s", 1.0, responses_s),
-        (f"Energy ({after.summary.energy_source})", "kJ", 1e3, energies_j),
-    ):
-        difference = relative_pct(was, now)
-        if was is None or now is None or difference is None:
-            continue
-        label = f"{what}, debloated: {after.label}"
-        detail = f"{shown(was / unit_size, 2)} → {shown(now / unit_size, 2)} {unit}{remark}"
-        yield KeyFigure(label, change(difference), detail, effect_of(difference))
+def _card(before: Cell, after: Cell, remark: str) -> KeyFigure | None:
+    response = response_difference(before.summary.all, after.summary.all)
+    if response is None or not (before.is_stable and after.is_stable):
+        return None
+    energy = energy_difference(before, after)
+    source = after.summary.energy_source
+    also = (energy.figure(f"Energy ({source})", "kJ", remark, 1e3),) if energy else ()
+    card = response.figure("Mean response", "s", remark)
+    return replace(card, title=f"{after.label}, debloated", also=also)

@@ -105,7 +105,7 @@ class PriceOfProtection(ScheduleSection):
                 before, after = (getattr(of.get(name), "response_mean_s", None) for of in classes)
                 figure = KeyFigure(
                     f"Price of protection (modelled), mean response of {name}: {cell.label}",
-                    change(relative_pct(before, after)),
+                    change(relative_pct(before, after) if cell.is_stable else None),
                     f"{shown(before, 2)} → {shown(after, 2)} s, against no protection",
                 )
                 yield setting.label, figure
@@ -134,13 +134,13 @@ def _without(key: str) -> str:
     return f"{stem}_without_{unit}"
 
 
-def _compared(key: str, without: Any, typical: Any, low: Any, high: Any) -> Row:
-    """Return the cells of a figure; some may be missing."""
+def _compared(cell: Cell, key: str, without: Any, typical: Any, low: Any, high: Any) -> Row:
+    """Return the cells of a figure; some may be missing, as the price in an unstable cell."""
     return {
         _without(key): without,
         key: typical,
         **dict(zip(spread_keys(key), (low, high), strict=True)),
-        difference_key(key): relative_pct(without, typical),
+        difference_key(key): relative_pct(without, typical) if cell.is_stable else None,
     }
 
 
@@ -151,7 +151,7 @@ def _class_rows(cell: Cell, protection: Protection) -> Iterator[Row]:
         row = {**cell_row(cell), "job_class": name, "secure": name in protection.secure}
         for key in _TIMES:
             values = (getattr(of, key, None) for of in (without, numbers, low, high))
-            row |= _compared(key, *values)
+            row |= _compared(cell, key, *values)
         row["waste_without_pct"] = percent(without.waste_share if without else None)
         row["waste_pct"] = percent(numbers.waste_share)
         yield row | {"source": MODELLED}
@@ -163,9 +163,9 @@ def _cell_row(cell: Cell, protection: Protection) -> Row:
     return {
         **cell_row(cell),
         "enclaves": ", ".join(names),
-        **_compared("total_energy_j", *map(_total_j, found)),
-        **_compared("active_energy_j", *(figures.active_energy_j for figures in found)),
-        **_compared("makespan_s", *(figures.makespan_s for figures in found)),
+        **_compared(cell, "total_energy_j", *map(_total_j, found)),
+        **_compared(cell, "active_energy_j", *(figures.active_energy_j for figures in found)),
+        **_compared(cell, "makespan_s", *(figures.makespan_s for figures in found)),
         "source": MODELLED,
     }
 

@@ -1,11 +1,13 @@
 """The schedules: methods, best policies and caveats."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from trimtab.evaluation.inputs.schedules import CellGroup, outcomes, relative_pct
+from trimtab.evaluation.inputs.schedules import Cell, CellGroup
 from trimtab.evaluation.report.blocks import Prose, prose
-from trimtab.evaluation.report.key_figures import KeyFigure, change, effect_of
+from trimtab.evaluation.report.key_figures import Effect, KeyFigure
 from trimtab.evaluation.report.tables import MODELLED, shown
+from trimtab.evaluation.schedules.differences import energy_difference, response_difference
 from trimtab.evaluation.schedules.section import ScheduleSection
 
 
@@ -22,9 +24,9 @@ class Scheduled(ScheduleSection):
         )
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
-        """Yield the best policies of each setting."""
+        """Yield the best policies of each setting, or why there is none."""
         for setting in self.schedules.settings:
-            for card in (*_least_energy(setting), *_shortest(setting)):
+            for card in (*_unstable_baseline(setting), *_cards(setting)):
                 yield setting.label, card
 
     def caveats(self) -> Iterator[tuple[str, str]]:
@@ -41,6 +43,9 @@ def _of_setting(setting: CellGroup) -> Iterator[tuple[str, str]]:
     if setting.baseline is None:
         yield setting.label, "no policy is the baseline, so there are no differences."
     for cell in setting.cells:
+        if not cell.is_stable:
+            name, reason = f"{setting.label}, {cell.label}", cell.summary.unstable_because
+            yield name, f"unstable: {reason}; no difference is given to or from it."
         if cell.summary.energy_source == MODELLED:
             yield setting.label, "energy of the schedules is modelled, not measured."
         if cell.summary.all.replications == 1:
@@ -55,39 +60,55 @@ def _of_setting(setting: CellGroup) -> Iterator[tuple[str, str]]:
             yield setting.label, f"sprinting in the real runs: {cell.real.sprint.rstrip('.')}."
 
 
-def _least_energy(setting: CellGroup) -> Iterator[KeyFigure]:
+def _unstable_baseline(setting: CellGroup) -> Iterator[KeyFigure]:
+    """Yield the load of a baseline with which nothing can be compared."""
     baseline = setting.baseline
-    before_j = baseline and baseline.total_energy_j
-    cells = [cell for cell in setting.cells if cell is not baseline]
-    known = [(cell.total_energy_j, cell) for cell in cells if cell.total_energy_j is not None]
-    if baseline and before_j and known:
-        energy_j, cell = min(known, key=lambda pair: pair[0])
+    if baseline and not baseline.is_stable:
+        load = baseline.summary.load
         yield KeyFigure(
-            f"Least energy ({cell.summary.energy_source}): {cell.label}",
-            change(difference := relative_pct(before_j, energy_j)),
-            f"{before_j / 1e3:,.1f} → {energy_j / 1e3:,.1f} kJ, against {baseline.label}",
-            effect_of(difference),
+            f"Load of the baseline {baseline.label}",
+            "infinite" if load is None else shown(load, 2),
+            "unstable: times and energy depend on the number of jobs; nothing is compared with it",
         )
 
 
-def _shortest(setting: CellGroup) -> Iterator[KeyFigure]:
-    """Yield the best policy for the lowest class, and its effect on the highest."""
-    highest, lowest = setting.classes[0], setting.classes[-1]
-    compared = [
-        outcome
-        for outcome in outcomes(setting)
-        if not outcome.is_real and outcome.difference_pct("response_mean_s") is not None
+def _cards(setting: CellGroup) -> Iterator[KeyFigure]:
+    """Yield a card for the policy of least energy, and for that of least response.
+
+    The response is of the lowest class. If one policy has both, there is one card.
+    """
+    cells = {cell.summary.policy: cell for cell in setting.cells if setting.compared_with(cell)}
+    lowest = setting.classes[-1]
+    energies = [(cell.total_energy_j, policy) for policy, cell in cells.items()]
+    responses = [
+        (cell.classes[lowest].response_mean_s, policy)
+        for policy, cell in cells.items()
+        if lowest in cell.classes
     ]
-    of_lowest = [outcome for outcome in compared if outcome.job_class == lowest]
-    if not of_lowest:
-        return
-    best = min(of_lowest, key=lambda outcome: outcome.numbers.response_mean_s or 0.0).cell
-    for outcome in compared:
-        if outcome.cell is best and outcome.job_class in (highest, lowest) and outcome.baseline:
-            before, after = (n.response_mean_s for n in (outcome.baseline, outcome.numbers))
-            yield KeyFigure(
-                f"Mean response of {outcome.job_class}: {best.label}",
-                change(outcome.difference_pct("response_mean_s")),
-                f"{shown(before, 2)} → {shown(after, 2)} s, against {setting.cells[0].label}",
-                effect_of(outcome.difference_pct("response_mean_s")),
-            )
+    least: dict[str, list[str]] = {}
+    for what, found in (("energy", energies), (f"response of {lowest}", responses)):
+        if known := [(value, policy) for value, policy in found if value is not None]:
+            least.setdefault(min(known)[1], []).append(what)
+    for policy, of in least.items():
+        cell = cells[policy]
+        if figures := tuple(_figures(cell, setting)):
+            labels = [each.label for each in figures if each.effect is Effect.WORSE]
+            worse = [label[:1].lower() + label[1:] for label in labels]
+            but = f", but worse {' and '.join(worse)}" if worse else ""
+            title = f"{cell.label}: least {' and '.join(of)}{but}"
+            yield replace(figures[0], title=title, also=figures[1:])
+
+
+def _figures(cell: Cell, setting: CellGroup) -> Iterator[KeyFigure]:
+    """Yield the energy of a cell, and the responses of its lowest and highest class."""
+    baseline = setting.compared_with(cell)
+    assert baseline
+    against = f", against {baseline.label}"
+    if energy := energy_difference(baseline, cell):
+        source = cell.summary.energy_source
+        yield energy.figure(f"Energy ({source})", "kJ", against, 1e3)
+    for name in dict.fromkeys((setting.classes[-1], setting.classes[0])):
+        if name in baseline.classes and name in cell.classes:
+            response = response_difference(baseline.classes[name], cell.classes[name])
+            if response:
+                yield response.figure(f"Mean response of {name}", "s", against)

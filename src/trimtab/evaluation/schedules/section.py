@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import altair as alt
 
-from trimtab.evaluation.inputs.schedules import Cell, Schedules
+from trimtab.evaluation.inputs.schedules import Cell, CellGroup, Schedules
 from trimtab.evaluation.report.blocks import Block
 from trimtab.evaluation.report.figures import INK, Figure, data, scaled, specification
 from trimtab.evaluation.report.published import Applicability, published, titled
@@ -198,6 +198,18 @@ def cell_row(cell: Cell) -> dict[str, Value]:
         "policy": cell.summary.policy,
         "hardware": cell.summary.cluster,
     }
+
+
+def format_role(cell: Cell, group: CellGroup) -> str:
+    """Return whether a cell is the baseline, and why it has no differences; "" if it has."""
+    said = ["the baseline"] if cell.summary.baseline else []
+    if not cell.is_stable:
+        said.append(f"unstable: {cell.summary.unstable_because}")
+    elif group.baseline is None:
+        said.append("no baseline")
+    elif not group.baseline.is_stable and not said:
+        said.append("the baseline is unstable")
+    return "; ".join(said)
 
 
 def _bears_on(schedules: Schedules) -> set[Applicability]:

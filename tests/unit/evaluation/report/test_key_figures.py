@@ -2,7 +2,7 @@
 
 import pytest
 
-from trimtab.evaluation.report.key_figures import Effect, effect_of, less
+from trimtab.evaluation.report.key_figures import Effect, KeyFigure, effect_of, less
 
 
 def row(low: float, median: float, high: float) -> dict[str, float]:
@@ -33,5 +33,35 @@ def test_better_and_worse(low: float, median: float, high: float, effect: Effect
 
 
 def test_what_is_shown_as_no_change_is_none() -> None:
-    assert effect_of(-0.04) is effect_of(None) is Effect.NONE
-    assert effect_of(-0.06) is Effect.BETTER
+    assert effect_of(-0.04, (-0.05, -0.03)) is effect_of(None, None) is Effect.NONE
+    assert effect_of(-0.06, (-0.07, -0.05)) is Effect.BETTER
+
+
+@pytest.mark.parametrize(
+    ("difference_pct", "interval_pct", "effect"),
+    [
+        (-12.0, (-20.0, -4.0), Effect.BETTER),
+        (12.0, (4.0, 20.0), Effect.WORSE),
+        (-12.0, (-25.0, 1.0), Effect.UNCLEAR),
+        (-12.0, (-24.0, 0.0), Effect.UNCLEAR),
+        (-0.1, (-0.3, 0.1), Effect.UNCLEAR),
+        (-99.8, None, Effect.NONE),  # after one run
+    ],
+)
+def test_an_interval_with_zero_or_one_run_has_no_colour(
+    difference_pct: float, interval_pct: tuple[float, float] | None, effect: Effect
+) -> None:
+    assert effect_of(difference_pct, interval_pct) is effect
+
+
+def test_one_pair_of_runs_has_no_colour() -> None:
+    assert less("Run time", row(20, 20, 20) | {"pairs": 1}, "wall", "s").effect is Effect.NONE
+    assert less("Run time", row(20, 20, 20) | {"pairs": 5}, "wall", "s").effect is Effect.BETTER
+
+
+def test_a_card_that_makes_something_worse_is_not_better_as_a_whole() -> None:
+    worse = KeyFigure("Mean response", "+9 %", "", Effect.WORSE)
+    card = KeyFigure("Energy", "-12 %", "", Effect.BETTER, also=(worse,))
+    assert card.overall is Effect.NONE
+    unclear = KeyFigure("Mean response", "+9 %", "", Effect.UNCLEAR)
+    assert KeyFigure("Energy", "-12 %", "", Effect.BETTER, also=(unclear,)).overall == "better"

@@ -90,11 +90,12 @@ def test_the_page_says_what_was_done_and_what_is_missing(alone: Path) -> None:
         "energy modelled; simulator kernel, seed 7, 1 replication. Also run for real on spark",
         "reference, bursts: energy of the schedules is modelled, not measured.",
         "simulated once: there are no confidence intervals",
-        "Least energy (modelled): DA(0,20)",
-        "Mean response of low: DA(0,20)",
+        "DA(0,20): least energy and response of low",
+        "Energy (modelled)",
+        "Mean response of low",
         "\N{MINUS SIGN}43.6\N{NO-BREAK SPACE}%",
         "19.50 → 11.00 s, against P",
-        "Mean response of high: DA(0,20)",
+        "Mean response of high",
         "Figure 4.6a, NP, low",
         "\N{MINUS SIGN}20",
         "+133.3\N{NO-BREAK SPACE}%",
@@ -133,6 +134,10 @@ def test_rows_left_out_of_a_recorded_trace_are_told(tmp_path: Path) -> None:
     )
     text = Page(evaluate(inputs, tmp_path / "out").read_text()).text
     assert "reference: 1,200 rows of the recorded trace were left out: no run time." in text
+    assert "What was left out of recorded traces" in text
+    (row,) = csv.DictReader((tmp_path / "out/tables/left_out.csv").read_text().splitlines())
+    assert (row["trace"], row["reason"], row["rows"]) == ("reference", "no run time", "1200")
+    assert float(row["share_pct"]) == pytest.approx(100 * 1200 / 1203)
 
 
 def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
