@@ -21,6 +21,7 @@ def _number(value: int) -> int:
 index = np.uint64
 INFINITY = np.inf
 NIL = _number(-1)  # in place of a slot, a node or a shape
+LAST = _number(np.iinfo(np.int64).max)  # in place of a job's number or rank
 
 # A job's own events, in their order at one instant; then by the job's number.
 FINISH, DRAW, DRAW_THERE, SWITCH, SPRINT = range(5)
@@ -65,16 +66,20 @@ JOB = _record(
 )
 
 NODE = _record(
-    # `drawing`: tasks that draw power.
-    ("i8", "type up cpu gpu memory free_cpu free_gpu free_memory drawing drawing_cpu"),
+    # `drawing`: tasks that draw power; `freed`: whether it is in the list of freed nodes.
+    ("i8", "type up cpu gpu memory free_cpu free_gpu free_memory drawing drawing_cpu freed"),
     # `watts`: power of their cores, before the load curve; `factor`: of the load curve now;
     # `factor_s`: its integral over time. All integrals are up to `at_s`.
     ("f8", "watts gpu_watts at_s factor factor_s active_j busy_core_s down_s down_since_s"),
 )
 
-# Jobs with equal requests wait in one queue: if one has no room, none has. `active`: place in the
-# list of shapes with waiting jobs; `blocked`: no node has room.
-SHAPE = _record(("i8", "job_class priority cpu gpu memory first last waiting active blocked"))
+# Jobs with equal requests wait in one queue: if one has no room, none has. `rank`: the lower, the
+# earlier its jobs are served; `leaf`: place in the tree of shapes; `aside`: not to be tried again
+# before the next change.
+SHAPE = _record(("i8", "job_class priority cpu gpu memory first last waiting rank leaf aside"))
+# Of the shapes of the leaves below: the least demands, and the shape of the job that is served
+# first, with its rank and number; NIL where no job waits.
+QUEUE = _record(("i8", "cpu gpu memory rank job shape"))
 
 CLOCK = _record(
     # `budget_s`: seconds of sprinting left at `budget_at_s`; `empty_s`: when it will be empty.
@@ -82,7 +87,9 @@ CLOCK = _record(
     # `changed`: waiting jobs have to be tried; `free_slot`: head of a list linked by `after`;
     # `next_node`: start of Kubernetes' next search.
     ("i8", "sprinters changed in_heap pending running first_running last_running free_slot"),
-    ("i8", "actives outage next_node rows allocations events"),
+    ("i8", "outage next_node rows allocations events"),
+    # Shapes and nodes in the lists `fresh` and `freed`; the sums of waiting jobs' requests.
+    ("i8", "fresh freed waiting_cpu waiting_gpu waiting_memory"),
 )
 
 RULES = _record(
@@ -153,7 +160,12 @@ class KernelState(NamedTuple):
     nodes: NDArray[np.void]  # NODE
     tree: NDArray[np.void]  # FREE: the largest of each on any node below
     shapes: NDArray[np.void]  # SHAPE
-    active: NDArray[np.int64]  # the shapes with waiting jobs, in any order
+    queues: NDArray[np.void]  # QUEUE: the tree of shapes; its leaves are the second half
+    fresh: NDArray[np.int64]  # the shapes that no node has been searched for, in any order
+    aside: NDArray[np.int64]  # the shapes that are aside
+    freed: NDArray[np.int64]  # the nodes that have got room, in any order
+    served: NDArray[np.int64]  # [freed node, (shape, job)]: a waiting job for it; scratch space
+    stack: NDArray[np.int64]  # scratch space
     images: NDArray[np.bool_]  # [class, node]
     lacking: NDArray[np.int64]  # [class, type]: nodes without the image
     candidates: NDArray[np.int64]  # [type, 3]: scratch space

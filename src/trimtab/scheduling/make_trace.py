@@ -1,7 +1,7 @@
 """The trace of a stage, drawn or read by its YAML, and its facts: `trace.json`."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,15 @@ from numpy.typing import NDArray
 
 from trimtab.clusters.round_times import service_times
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.trace import JobClassConfig, TraceConfig, WorkConfig
+from trimtab.config.groups.trace import (
+    JobClassConfig,
+    TraceConfig,
+    TraceFormat,
+    WorkConfig,
+)
 from trimtab.config.stages import TraceStage
+from trimtab.errors import UserError
+from trimtab.progress import tell
 from trimtab.records.trace_facts import (
     ArrivalCounts,
     ClassFacts,
@@ -21,7 +28,7 @@ from trimtab.records.trace_facts import (
     ServiceSource,
     TraceFacts,
 )
-from trimtab.scheduling.from_config import GIB, measured_work, rounds_of
+from trimtab.scheduling.from_config import GIB, cluster_of, measured_work, rounds_of
 from trimtab.scheduling.measured import MeasuredClasses, with_rounds
 from trimtab.traces import distribution
 from trimtab.traces.formats.registry import read_format
@@ -34,6 +41,7 @@ from trimtab.traces.generators import (
     poisson,
     rates_for_load,
 )
+from trimtab.traces.room import NodeSize, fitting, renumbered
 from trimtab.traces.table import arrivals_by_class, class_statistics, read_trace, write_trace
 
 _BINS = 120
@@ -43,12 +51,15 @@ _SAMPLE = 20_000  # jobs that estimate the mean service time
 def make_trace(stage: TraceStage, measured: MeasuredClasses, destination: Path) -> None:
     """Write `trace.parquet` (TRACE) and `trace.json` to the folder `destination`.
 
-    Raises UserError for an invalid trace, and for one that its files do not hold.
+    The user is told how many jobs of a recorded trace are left out, and why. Raises UserError for
+    an invalid trace, and for one that its files do not hold.
     """
     trace = with_rounds(stage.trace, measured.rounds)
     skipped: Counter[str] = Counter()
     path = destination / "trace.parquet"
     write_trace(path, frames_of(replace(stage, trace=trace), measured, skipped))
+    if +skipped:
+        tell(f"trace {trace.name}: left out: {_left_out(skipped)}")
     classes, last_arrival_s = class_statistics(path)
     end_s = max(last_arrival_s, 1e-9)
     TraceFacts(
@@ -67,6 +78,10 @@ def make_trace(stage: TraceStage, measured: MeasuredClasses, destination: Path) 
         rounds=dict(measured.rounds),
         service_source=_service_source(trace, measured),
     ).write(destination / "trace.json")
+
+
+def _left_out(skipped: Counter[str]) -> str:
+    return "; ".join(f"{rows:,} rows: {reason}" for reason, rows in (+skipped).items())
 
 
 def _class_facts(
@@ -118,15 +133,13 @@ def frames_of(
     """Return the trace of a stage as chunks of TRACE.
 
     The load is defined for the original environment, so both environments get the same arrivals.
-    While chunks are read, `skipped` counts the rows of a recorded trace that are left out. Raises
-    UserError for an invalid trace, and for one that its files do not hold.
+    While chunks are read, `skipped` counts the rows of a recorded trace that are left out, also
+    those that no node has room for. Raises UserError for an invalid trace, and for one that its
+    files do not hold.
     """
     config, arrivals = stage.trace, stage.trace.arrivals
     if arrivals.kind == "file" and arrivals.format is not None:
-        if arrivals.format == "parquet":
-            return (frame for paths in arrivals.files.values() for path in paths
-                    for frame in read_trace(Path(path)))  # fmt: skip
-        return read_format(arrivals.format, arrivals.files, arrivals.options, skipped)
+        return _some(_recorded(stage, arrivals.format, skipped), config.name, skipped)
     classes = [_synthetic(stage, name, measured.workloads.get(name)) for name in config.classes]
     if arrivals.kind == "bursts":
         return bursts(classes, _shares(config), config.seed, arrivals.jobs, arrivals.bursts,
@@ -136,6 +149,36 @@ def frames_of(
         return marked_markovian(classes, arrivals.transitions, marked, config.seed, arrivals.jobs)
     rates = rates_of(stage, measured.original)
     return poisson(classes, list(rates.values()), config.seed, arrivals.jobs)
+
+
+def _recorded(
+    stage: TraceStage, name: TraceFormat, skipped: Counter[str]
+) -> Iterator[pd.DataFrame]:
+    """Yield the jobs of a recorded trace that fit an empty node."""
+    arrivals = stage.trace.arrivals
+    nodes = [
+        NodeSize(kind.cpu_milli, kind.gpu_milli, kind.memory_bytes)
+        for kind in cluster_of(stage.cluster, stage.hardware).node_types
+    ]
+    if name == "parquet":
+        paths = [Path(path) for paths in arrivals.files.values() for path in paths]
+        whole = (frame for path in paths for frame in read_trace(path))
+        return renumbered(fitting(whole, nodes, skipped))
+    return read_format(name, arrivals.files, arrivals.options, skipped, nodes)
+
+
+def _some(
+    frames: Iterator[pd.DataFrame], trace: str, skipped: Counter[str]
+) -> Iterator[pd.DataFrame]:
+    """Yield `frames`; raise UserError if none of them has a job, and rows were left out."""
+    found = False
+    for frame in frames:
+        found = found or not frame.empty
+        yield frame
+    if not found and +skipped:
+        raise UserError(
+            f"trace {trace}: no job is left, expected at least one; left out: {_left_out(skipped)}"
+        )
 
 
 def rates_of(stage: TraceStage, original: Mapping[str, MeasuredWorkload]) -> dict[str, float]:

@@ -17,12 +17,13 @@ from trimtab.policies.layout import ARRIVAL, NIL, SHAPE
 _COLUMNS = ("job", "arrival_s", "priority", "cpu_milli", "gpu_milli", "memory_bytes", "work_s")
 # The errors that _pass_over may find: the column, and the expectation.
 _WRONG = (
-    ("arrival_s", "a time of at least 0, no earlier than the job's before it"),
-    ("work_s", "a time of at least 0"),
+    ("arrival_s", "a time of at least 0, at most 2^53 s, no earlier than the job's before it"),
+    ("work_s", "a time of at least 0, and at most 2^53 s"),
     ("job", "a number above the job's before it"),
     ("job_class", "one of the classes"),
     ("cpu_milli, gpu_milli, memory_bytes", "sizes of at least 0"),
 )
+_LATEST_S = 2.0**53
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _S32 = np.uint64(32)
 
@@ -49,6 +50,15 @@ def _find(shapes: Any, count: int, table: Any, row: Any) -> tuple[int, int]:
 
 
 @compiled
+def _find_all(shapes: Any, known: Any, table: Any) -> None:
+    """Put the shapes `known` into an empty table; `shapes` is scratch space."""
+    count = 0
+    for shape in known:
+        row = (shape.job_class, shape.priority, shape.cpu, shape.gpu, shape.memory)
+        _, count = _find(shapes, count, table, row)
+
+
+@compiled
 def _pass_over(
     columns: Any,
     begin: int,
@@ -70,9 +80,9 @@ def _pass_over(
         if count == len(shapes) or 2 * count >= len(table):
             return at, count, 0
         wrong = 0
-        if not (arrival_s[at] >= last_arrival_s and arrival_s[at] < np.inf):
+        if not (arrival_s[at] >= last_arrival_s and arrival_s[at] <= _LATEST_S):
             wrong = 1
-        elif not (work_s[at] >= 0.0 and work_s[at] < np.inf):
+        elif not (work_s[at] >= 0.0 and work_s[at] <= _LATEST_S):
             wrong = 2
         elif job[at] <= last_job:
             wrong = 3
@@ -223,31 +233,30 @@ class Arrivals:
         shapes[: self.count] = self.shapes[: self.count]
         self.shapes = shapes
         self._table = np.full(4 * len(shapes), NIL, np.int64)
-        scratch = np.zeros(len(shapes), SHAPE)
-        for number in range(self.count):
-            shape = shapes[number]
-            row = shape.tolist()[:5]
-            _find(scratch, number, self._table, row)
+        _find_all(np.zeros(len(shapes), SHAPE), shapes[: self.count], self._table)
 
     def _check_room(self, known: int, chunk: Any) -> None:
-        for number in range(known, self.count):
-            shape = self.shapes[number]
-            job_class = self.job_classes[shape["job_class"]]
-            if any(
-                job_class.runs_on(node_type.name)
-                and shape["cpu"] <= node_type.cpu_milli
-                and shape["gpu"] <= node_type.gpu_milli
-                and shape["memory"] <= node_type.memory_bytes
-                for node_type in self.cluster.node_types
-            ):
-                continue
-            at = int(np.argmax(chunk["shape"] == number))
-            asked = f"{shape['cpu']} mCPU, {shape['gpu']} mGPU, {shape['memory']} bytes"
-            nodes = "any node of the cluster"
-            if job_class.protection is not None:
-                nodes += " with an enclave that it fits"
-            message = f"asks for {asked}, more than {nodes} has"
-            raise UserError(f"{self._where(chunk['job'], at)}: {message}")
+        new = self.shapes[known : self.count]
+        fits = np.zeros(len(new), bool)
+        for node_type in self.cluster.node_types:
+            runs = np.array([kind.runs_on(node_type.name) for kind in self.job_classes])
+            fits |= (
+                runs[new["job_class"]]
+                & (new["cpu"] <= node_type.cpu_milli)
+                & (new["gpu"] <= node_type.gpu_milli)
+                & (new["memory"] <= node_type.memory_bytes)
+            )
+        if fits.all():
+            return
+        number = known + int(np.argmin(fits))
+        shape = self.shapes[number]
+        at = int(np.argmax(chunk["shape"] == number))
+        asked = f"{shape['cpu']} mCPU, {shape['gpu']} mGPU, {shape['memory']} bytes"
+        nodes = "any node of the cluster"
+        if self.job_classes[shape["job_class"]].protection is not None:
+            nodes += " with an enclave that it fits"
+        message = f"asks for {asked}, more than {nodes} has"
+        raise UserError(f"{self._where(chunk['job'], at)}: {message}")
 
 
 def _whole(frame: pd.DataFrame, name: str) -> NDArray[np.int64]:

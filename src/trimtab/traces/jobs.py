@@ -1,10 +1,10 @@
 """Turns a reader's jobs into chunks of a trace, with few classes, named by their demands.
 
-A simulator keeps tables by class, and people read them: both need few classes. So every demand is
-rounded up to three significant binary digits: 1, 1.25, 1.5, 1.75, 2, 2.5, ... units. This adds at
-most a quarter, and is exact for machines of 4, 12, 48, 64 or 96 cores. Units are a quarter core,
-256 MiB, and an eighth of a GPU up to one GPU, whole GPUs beyond. A class's name has its cores,
-GPUs, GiB and priority, except zeros: `4c_16g`, `8c_1gpu_32g_p2`.
+Demands are exact. A simulator keeps tables by class, and people read them: both need few classes.
+So a class has the jobs whose demands are equal once rounded up to three significant binary digits:
+1, 1.25, 1.5, 1.75, 2, 2.5, ... units. Units are a quarter core, 256 MiB, and an eighth of a GPU up
+to one GPU, whole GPUs beyond. A class's name has the most that its jobs demand of cores, GPUs and
+GiB, and their priority, except zeros: `4c_16g`, `8c_1gpu_32g_p2`.
 """
 
 from collections import Counter
@@ -75,13 +75,14 @@ def as_trace(
 ) -> Iterator[pd.DataFrame]:
     """Yield chunks with the columns of tables.TRACE from jobs sorted by arrival.
 
-    Time counts from the first arrival. Classes follow from the rounded demands. No job has rounds.
+    Time counts from the first arrival. A fraction of a thousandth or a byte counts as a whole one.
+    No job has rounds.
     """
     jobs, origin_s = 0, 0.0
     for frame in rechunked(_without_copies(frames, rows_per_chunk), rows_per_chunk):
         if not jobs:
             origin_s = float(frame["arrival_s"].iloc[0])
-        whole = {name: np.ceil(frame[name]).astype(np.int64) for name in _WHOLE}
+        whole = {name: _whole(frame[name].to_numpy(np.float64)) for name in _WHOLE}
         chunk = put_into_classes(frame.assign(priority=frame["priority"].astype(np.int64), **whole))
         yield chunk.assign(
             job=np.arange(jobs, jobs + len(chunk)),
@@ -92,6 +93,13 @@ def as_trace(
             size=1.0,
         )[TRACE.names]
         jobs += len(chunk)
+
+
+def _whole(demand: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return whole numbers, none below `demand` by more than an error of floating point."""
+    nearest = np.rint(demand)
+    is_whole = np.isclose(demand, nearest, rtol=1e-12, atol=1e-9) & (nearest > 0)
+    return np.where(is_whole, nearest, np.ceil(demand)).astype(np.int64)
 
 
 def rechunked(frames: Iterable[pd.DataFrame], rows: int) -> Iterator[pd.DataFrame]:
@@ -133,12 +141,9 @@ def rounded_up(demand: NDArray[np.int64], unit: int) -> NDArray[np.int64]:
 
 
 def put_into_classes(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return `frame` with rounded cpu_milli, gpu_milli and memory_bytes, and job_class.
-
-    Its demands and priority are whole numbers.
-    """
+    """Return `frame` with job_class, by its demands and priority, which are whole numbers."""
     gpu_milli = frame["gpu_milli"].to_numpy(np.int64)
-    frame = frame.assign(
+    most = frame[_DEMANDS].assign(
         cpu_milli=rounded_up(frame["cpu_milli"].to_numpy(np.int64), CPU_UNIT_MILLI),
         gpu_milli=np.where(
             gpu_milli <= 1000, rounded_up(gpu_milli, GPU_UNIT_MILLI), rounded_up(gpu_milli, 1000)
@@ -146,8 +151,8 @@ def put_into_classes(frame: pd.DataFrame) -> pd.DataFrame:
         memory_bytes=rounded_up(frame["memory_bytes"].to_numpy(np.int64), MEMORY_UNIT_BYTES),
     )
     # Both number equal demands in the order of their first appearance.
-    group = frame.groupby(_DEMANDS, sort=False).ngroup().to_numpy()
-    kinds = frame[_DEMANDS].drop_duplicates().to_numpy(np.int64).tolist()
+    group = most.groupby(_DEMANDS, sort=False).ngroup().to_numpy()
+    kinds = most.drop_duplicates().to_numpy(np.int64).tolist()
     names = pd.array([_name(*demands) for demands in kinds], dtype=str)
     return frame.assign(job_class=names.take(group))
 

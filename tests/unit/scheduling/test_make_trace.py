@@ -18,6 +18,7 @@ from trimtab.config.groups.trace import (
 )
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
+from trimtab.progress import telling
 from trimtab.records.measured_rounds import RoundTimes
 from trimtab.records.trace_facts import MeasuredWorkload, ServiceSource, TraceFacts
 from trimtab.scheduling.make_trace import make_trace, rates_of
@@ -108,6 +109,56 @@ def test_a_recorded_trace_says_what_was_left_out(tmp_path: Path) -> None:
     facts = TraceFacts.read(tmp_path / "trace.json")
     assert facts.jobs == 2 and sum(facts.skipped.values()) == 1
     assert facts.service_source is ServiceSource.RECORDED
+
+
+def _swf(path: Path, processors: list[int]) -> dict[str, list[str]]:
+    path.write_text(
+        "".join(
+            f"{job} {5 * job} -1 60 {count} -1 -1 {count} -1 -1 1 1 -1 -1 -1 -1 -1 -1\n"
+            for job, count in enumerate(processors)
+        )
+    )
+    return {"path": [str(path)]}
+
+
+def test_jobs_that_fit_nowhere_are_left_out(tmp_path: Path) -> None:
+    files = _swf(tmp_path / "log.swf", [5, 4, 3, 9])
+    stage = TraceStage(
+        PAIR,
+        [SMALL, LARGE],
+        TraceConfig("log", 1, ArrivalsConfig("file", format="swf", files=files)),
+    )
+    told: list[str] = []
+    with telling(told.append):
+        make_trace(stage, MeasuredClasses(), tmp_path)
+    assert told == ["trace log: left out: 2 rows: asks for more than any node has"]
+    facts = TraceFacts.read(tmp_path / "trace.json")
+    assert facts.jobs == 2 and facts.skipped == {"asks for more than any node has": 2}
+    [trace] = read_trace(tmp_path / "trace.parquet")
+    # A whole node's job stays exact, and time counts from the first job that is left in.
+    assert trace["cpu_milli"].tolist() == [4000, 3000] and trace["arrival_s"].tolist() == [0, 5]
+    assert trace["job"].tolist() == [0, 1]
+
+    # So in the project's own format, on smaller nodes.
+    again = tmp_path / "again"
+    again.mkdir()
+    parquet = {"paths": [str(tmp_path / "trace.parquet")]}
+    small = TraceStage(
+        ClusterConfig("three", {"three": 1}),
+        [replace(SMALL, name="three", cores=3)],
+        TraceConfig("own", 1, ArrivalsConfig("file", format="parquet", files=parquet)),
+    )
+    make_trace(small, MeasuredClasses(), again)
+    facts = TraceFacts.read(again / "trace.json")
+    assert facts.jobs == 1 and facts.skipped == {"asks for more than any node has": 1}
+
+
+def test_a_trace_of_which_nothing_is_left(tmp_path: Path) -> None:
+    files = _swf(tmp_path / "log.swf", [5, 9])
+    arrivals = ArrivalsConfig("file", format="swf", files=files)
+    stage = TraceStage(PAIR, [SMALL, LARGE], TraceConfig("log", 1, arrivals))
+    with pytest.raises(UserError, match=r"log: no job is left, .*2 rows: asks for more than any"):
+        make_trace(stage, MeasuredClasses(), tmp_path)
 
 
 def test_every_format_of_the_configuration_has_a_reader() -> None:

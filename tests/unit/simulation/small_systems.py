@@ -1,7 +1,7 @@
 """Small systems of every kind: clusters, classes, traces and policies, for hypothesis."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,8 @@ from trimtab.policies.kubernetes import Kubernetes
 from trimtab.policies.priority import Priority
 
 CLASSES = ("small", "big", "image")
+# More shapes than the kernel tries one by one, of demands that no unit divides.
+_odd = st.integers(0, 1999)
 _BY_PRIORITY = ("priority", "priority", "dias", "dias")
 # On a coarse grid many events fall on one instant; between its points none does.
 times = st.one_of(st.integers(0, 24).map(lambda step: step / 4), st.floats(0, 6, width=32))
@@ -109,14 +111,19 @@ def traces(draw: st.DrawFn, jobs: int) -> pd.DataFrame:
     def column(values: st.SearchStrategy[object]) -> list[object]:
         return draw(st.lists(values, min_size=jobs, max_size=jobs))
 
+    odd = draw(st.booleans())
     return pd.DataFrame(
         {
             "job": np.arange(jobs, dtype=np.int64) * 2,
             "arrival_s": np.sort(np.array(column(times), float)),
             "job_class": column(st.sampled_from(CLASSES)),
             "priority": np.array(column(st.integers(0, 2)), np.int64),
-            "cpu_milli": np.array(column(st.sampled_from([0, 500, 1000, 2000])), np.int64),
-            "gpu_milli": np.array(column(st.sampled_from([0, 0, 0, 1500])), np.int64),
+            "cpu_milli": np.array(
+                column(_odd if odd else st.sampled_from([0, 500, 1000, 2000])), np.int64
+            ),
+            "gpu_milli": np.array(
+                column(_odd if odd else st.sampled_from([0, 0, 0, 1500])), np.int64
+            ),
             "memory_bytes": np.array(column(st.integers(0, 3)), np.int64),
             "work_s": np.array(column(st.one_of(positive, st.just(0.0))), float),
         }
@@ -152,3 +159,23 @@ def systems(draw: st.DrawFn) -> System:
     classes = (small, JobClass("big", cold_start_s=0.25, active_w=active_w), image)
     trace = draw(traces(draw(st.integers(1, 16))))
     return System(cluster, classes, trace, draw(policies(cluster)))
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> System:
+    """A system where jobs of many shapes wait, and much happens at one instant."""
+    system = draw(systems())
+    rng, jobs = np.random.default_rng(draw(st.integers(0, 2**32))), draw(st.integers(20, 60))
+    trace = pd.DataFrame(
+        {
+            "job": np.arange(jobs),
+            "arrival_s": np.sort(rng.integers(0, draw(st.integers(1, 12)), jobs)) * 1.0,
+            "job_class": rng.choice(CLASSES, jobs),
+            "priority": rng.integers(0, draw(st.integers(1, 3)), jobs),
+            "cpu_milli": rng.integers(1, 2000, jobs),
+            "gpu_milli": rng.choice([0, 1], jobs) * rng.integers(0, 2000, jobs),
+            "memory_bytes": rng.integers(0, 4, jobs),
+            "work_s": rng.integers(0, 5, jobs) * 1.0,
+        }
+    )
+    return replace(system, trace=trace)

@@ -7,7 +7,7 @@ import pandas as pd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from small_systems import System, systems
+from small_systems import System, crowds, systems
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
 from trimtab.policies.heats.policy import Heats
@@ -20,6 +20,12 @@ from trimtab.simulation.reference.simulator import ReferenceSimulator
 @settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(systems(), st.integers(1, 16))
 def test_every_event_is_the_same(system: System, size: int) -> None:
+    _check_same(system, size)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(crowds(), st.integers(5, 60))
+def test_every_event_is_the_same_where_many_wait(system: System, size: int) -> None:
     _check_same(system, size)
 
 

@@ -1,5 +1,6 @@
 """Each reader on a small file in its format, against rows worked out by hand."""
 
+import codecs
 import gzip
 import json
 from collections import Counter
@@ -64,16 +65,17 @@ def philly_log(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
 
 
 # A row: arrival_s, work_s, job_class, priority, cpu_milli, gpu_milli, memory_bytes.
+# A class is named by demands that are rounded up; demands are exact.
 CASES: list[tuple[Read, str, list[tuple[object, ...]], dict[str, int]]] = [
     (
         read_swf,
         "small.swf",
         [
             # 8 requested, not the 4 allocated; 2,048 KB each.
-            (0.0, 60.0, "8c_0.25g", 0, 8000, 0, GIB // 4),
+            (0.0, 60.0, "8c_0.25g", 0, 8000, 0, 8 * 2 * 2**20),
             (20.0, 45.0, "1c", 0, 1000, 0, 0),
-            # 2 allocated; 512 KB each used: 1 MiB, rounded up to 256 MiB.
-            (30.0, 30.0, "2c_0.25g", 0, 2000, 0, GIB // 4),
+            # 2 allocated; 512 KB each used: 1 MiB, in the class of up to 256 MiB.
+            (30.0, 30.0, "2c_0.25g", 0, 2000, 0, 2**20),
         ],
         {
             "failed": 1,
@@ -122,7 +124,7 @@ CASES: list[tuple[Read, str, list[tuple[object, ...]], dict[str, int]]] = [
             (0.0, 100.0, "4c_8g", 0, 4000, 0, 8 * GIB),
             (0.0, 100.0, "4c_8g", 0, 4000, 0, 8 * GIB),
             (0.0, 90.0, "4c_2gpu_8g", 0, 4000, 2000, 8 * GIB),
-            (60.0, 38.0, "6c_0.5gpu_32g", 0, 6000, 500, 32 * GIB),
+            (60.0, 38.0, "6c_0.5gpu_32g", 0, 6000, 500, 30_000 * 2**20),
         ],
         {"not terminated well": 1, "of an unknown job": 1},
     ),
@@ -130,9 +132,9 @@ CASES: list[tuple[Read, str, list[tuple[object, ...]], dict[str, int]]] = [
         read_alibaba_gpu_2023,
         "openb_pod_list.csv",
         [
-            (0.0, 1.0, "10c_2gpu_4g_p1", 1, 10_000, 2000, 4 * GIB),
+            (0.0, 1.0, "10c_2gpu_4g_p1", 1, 9100, 2000, 4095 * 2**20),
             (5.0, 970.0, "12c_1gpu_16g_p2", 2, 12_000, 1000, 16 * GIB),
-            (15.0, 50.0, "6c_0.5gpu_12g", 0, 6000, 500, 12 * GIB),
+            (15.0, 50.0, "6c_0.5gpu_12g", 0, 6000, 460, 12 * GIB),
         ],
         {"pending": 1, "failed": 1, "incomplete": 1},
     ),
@@ -140,8 +142,8 @@ CASES: list[tuple[Read, str, list[tuple[object, ...]], dict[str, int]]] = [
         azure_functions_2021,
         "invocations_2021.txt",
         [
-            (0.0, 42.0, "0.5c_0.5g", 0, 500, 0, GIB // 2),
-            (41.25, 0.25, "0.5c_0.5g", 0, 500, 0, GIB // 2),
+            (0.0, 42.0, "0.5c_0.5g", 0, 300, 0, 300 * 2**20),
+            (41.25, 0.25, "0.5c_0.5g", 0, 300, 0, 300 * 2**20),
         ],
         {"incomplete": 1, "ends before it starts": 1},
     ),
@@ -225,6 +227,25 @@ def test_compressed_and_cut_off(
     path.write_bytes(packed[:-20])
     with pytest.raises(UserError, match=name):
         list(read(path, Counter()))
+
+
+@READERS
+def test_a_mark_carriage_returns_and_gzip_by_content(
+    tmp_path: Path,
+    read: Read,
+    name: str,
+    rows: list[tuple[object, ...]],
+    skipped: dict[str, int],
+) -> None:
+    text = b"\r\n".join([*(SAMPLES / name).read_bytes().splitlines(), b""])
+    for content in (codecs.BOM_UTF8 + text, gzip.compress(codecs.BOM_UTF8 + text)):
+        (tmp_path / name).write_bytes(content)
+        counted = Counter[str]()
+        check(trace_of(read(tmp_path / name, counted), counted), rows)
+        assert +counted == skipped
+    # What ends in .gz may be plain.
+    (tmp_path / f"{name}.gz").write_bytes(text)
+    check(trace_of(read(tmp_path / f"{name}.gz", Counter()), Counter()), rows)
 
 
 @READERS

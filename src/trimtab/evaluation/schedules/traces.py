@@ -1,4 +1,4 @@
-"""Facts of a trace, independent of policies: arrivals, and the cost of dropped tasks."""
+"""Facts of a trace, independent of policies: arrivals, left-out jobs, cost of dropped tasks."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,6 +8,7 @@ import altair as alt
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.report.figures import Figure, data, hover, in_order
 from trimtab.evaluation.report.published import published
+from trimtab.evaluation.report.tables import Column, Row, Table
 from trimtab.evaluation.schedules.section import ScheduleSection, class_colour, figure_of
 from trimtab.records.trace_facts import TraceFacts
 
@@ -34,6 +35,31 @@ class AccuracyLoss(ScheduleSection):
         )
 
 
+class LeftOutRows(ScheduleSection):
+    """Rows of recorded traces that are no jobs of the trace, by reason."""
+
+    order = 790
+
+    def make_tables(self) -> Iterator[Table]:
+        """A row for each reason of each trace; no table where nothing was left out."""
+        rows = tuple(row for trace in self.schedules.traces for row in _left_out(trace))
+        if rows:
+            yield Table(
+                "left_out",
+                "What was left out of recorded traces",
+                "Rows of the recorded files that the policies never saw. Share: of these rows and "
+                "the jobs of the trace together.",
+                (
+                    Column("trace", "Trace"),
+                    Column("cluster", "Cluster"),
+                    Column("reason", "Reason"),
+                    Column("rows", "Rows", 0),
+                    Column("share_pct", "Share, %", 2),
+                ),
+                rows,
+            )
+
+
 class ArrivalTimes(ScheduleSection):
     """Arrivals of jobs over time."""
 
@@ -50,6 +76,18 @@ class ArrivalTimes(ScheduleSection):
             (_arrivals(trace, self.charted) for trace in traces),
         )
         return map(self.of_main_classes, figures)
+
+
+def _left_out(trace: TraceFacts) -> Iterator[Row]:
+    together = trace.jobs + sum(trace.skipped.values())
+    for reason, rows in trace.skipped.items():
+        yield {
+            "trace": trace.trace,
+            "cluster": trace.cluster,
+            "reason": reason,
+            "rows": rows,
+            "share_pct": 100 * rows / together,
+        }
 
 
 def _losses(trace: TraceFacts, schedules: Schedules) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from trimtab.clusters.compiled import inlined, lean
 from trimtab.policies.layout import ANY, NIL, WITH, WITHOUT, KernelModel, KernelState, index
-from trimtab.simulation.kernel.queues import fits, unblock
+from trimtab.simulation.kernel.queues import fits
 
 
 @inlined
@@ -46,6 +46,17 @@ def take(m: KernelModel, s: KernelState, number: int, shape: Any) -> None:
 
 
 @inlined
+def make_available(s: KernelState, number: int) -> None:
+    """Have waiting jobs tried on a node that has got room."""
+    clock, node = s.clock[0], s.nodes[index(number)]
+    if clock.pending > 0 and not node.freed:
+        node.freed = 1
+        s.freed[index(clock.freed)] = number
+        clock.freed += 1
+        clock.changed = 1
+
+
+@inlined
 def give_back(m: KernelModel, s: KernelState, number: int, shape: Any, since_s: float) -> None:
     """Free the resources that a job of `shape` held on a node since `since_s`."""
     node = s.nodes[index(number)]
@@ -55,20 +66,22 @@ def give_back(m: KernelModel, s: KernelState, number: int, shape: Any, since_s: 
     node.busy_core_s += shape.cpu * 1e-3 * (s.clock[0].now_s - since_s)
     if node.up:
         refresh(m, s, number)
-        unblock(s, node)
+        make_available(s, number)
 
 
 @inlined
-def search(m: KernelModel, s: KernelState, kind: int, shape: Any, image: int, but: int) -> int:
+def search(
+    m: KernelModel, s: KernelState, kind: int, shape: Any, image: int, but: int, at: int = 1
+) -> int:
     """Return the lowest number of a node of a type with room, except `but`; or NIL.
 
-    `image`: WITH the job's image, WITHOUT it, or ANY.
+    `image`: WITH the job's image, WITHOUT it, or ANY. `at`: the leaf of the tree to begin with, or
+    1 for the first.
     """
     if not m.sites[shape.job_class, kind].runs:
         return NIL
     facts = m.kinds[index(kind)]
     begin, leaves = facts.tree, facts.leaves
-    at = 1
     while True:
         free = s.tree[index(begin + at)]
         if fits(shape, free.cpu, free.gpu, free.memory):
@@ -83,6 +96,19 @@ def search(m: KernelModel, s: KernelState, kind: int, shape: Any, image: int, bu
         if at == 0:
             return NIL
         at += 1
+
+
+@lean
+def next_with_room(m: KernelModel, s: KernelState, shape: Any, number: int) -> int:
+    """Return the lowest number of a node of any type with room, from `number` on; or NIL."""
+    for kind in range(len(m.kinds)):
+        facts = m.kinds[index(kind)]
+        if number < facts.first_node + facts.nodes:
+            at = facts.leaves + number - facts.first_node if number > facts.first_node else 1
+            found = search(m, s, kind, shape, ANY, NIL, at)
+            if found != NIL:
+                return found
+    return NIL
 
 
 @lean

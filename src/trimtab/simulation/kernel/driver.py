@@ -12,7 +12,8 @@ from trimtab.policies.layout import KernelOutput
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batches import Batch, End, LoadRow, SimulationRequest, load_row
 from trimtab.simulation.kernel.loop import run
-from trimtab.simulation.kernel.model import build_model, build_state, with_shapes, with_slots
+from trimtab.simulation.kernel.model import build_model, build_state, with_slots
+from trimtab.simulation.kernel.shapes import with_shapes
 from trimtab.simulation.prefetcher import Prefetcher
 
 _SLOTS = 1024
@@ -67,8 +68,9 @@ class KernelSimulator:
                 chunk, position = _EMPTY, 0
                 if arrived is not None:
                     chunk, shapes = arrived
-                    self._state = with_shapes(self._state, self._known, shapes)
-                    self._known += len(shapes)
+                    if len(shapes):
+                        self._state = with_shapes(self._model, self._state, self._known, shapes)
+                        self._known += len(shapes)
             elif reason == layout.NEED_SLOTS:
                 self._state = with_slots(self._state, 2 * len(self._state.jobs))
             elif reason == layout.NEED_OUTPUT:

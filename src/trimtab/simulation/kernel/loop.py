@@ -12,65 +12,14 @@ from typing import Any
 from trimtab.clusters.compiled import inlined, lean
 from trimtab.policies import layout
 from trimtab.policies.layout import INFINITY, NIL, KernelModel, KernelOutput, KernelState, index
-from trimtab.simulation.kernel.capacity import refresh
+from trimtab.simulation.kernel.capacity import make_available, refresh
+from trimtab.simulation.kernel.dispatch import dispatch
 from trimtab.simulation.kernel.heap import KIND_SHIFT
 from trimtab.simulation.kernel.moves import draw_event, reconsider, switch
-from trimtab.simulation.kernel.places import place
-from trimtab.simulation.kernel.queues import fits, join, leave_head, next_shape, unblock
-from trimtab.simulation.kernel.running import evict, fail, finish, sprint, start, stop_sprints
+from trimtab.simulation.kernel.queues import join
+from trimtab.simulation.kernel.running import fail, finish, sprint, stop_sprints
 
 _JOB, _OUTAGE, _EMPTY, _ARRIVAL, _TICK, _SAMPLE, _MAINTAIN, _NOTHING = range(8)
-
-
-@lean
-def _victim(m: KernelModel, s: KernelState, shape: Any) -> int:
-    """Return the job to evict for `shape`, whose eviction makes room; or NIL.
-
-    It has the lowest priority, below the new job's; among equals, the latest start.
-    """
-    victim, lowest = NIL, shape.priority
-    slot = s.clock[0].last_running
-    while slot != NIL:
-        job = s.jobs[index(slot)]
-        theirs = s.shapes[index(job.shape)]
-        if theirs.priority < lowest:
-            node = s.nodes[index(job.node)]
-            if m.sites[shape.job_class, node.type].runs and fits(
-                shape,
-                node.free_cpu + theirs.cpu,
-                node.free_gpu + theirs.gpu,
-                node.free_memory + theirs.memory,
-            ):
-                victim, lowest = slot, theirs.priority
-        slot = job.before
-    return victim
-
-
-@inlined
-def _dispatch(m: KernelModel, s: KernelState, out: KernelOutput) -> None:
-    """Place waiting jobs, in their order, while there is room."""
-    rules, clock = m.rules[0], s.clock[0]
-    if rules.evicts:  # every start changes the jobs that may be evicted
-        for at in range(clock.actives):
-            s.shapes[index(s.active[index(at)])].blocked = 0
-    while clock.actives > 0:
-        number = next_shape(s, rules.by_priority, rules.head_of_line)
-        if number == NIL:
-            break
-        shape = s.shapes[index(number)]
-        node, level = place(m, s, number)
-        if node == NIL and rules.evicts:
-            victim = _victim(m, s, shape)
-            if victim != NIL:
-                evict(m, s, out, victim, layout.EVICTED)
-                node, level = place(m, s, number)
-        if node == NIL:
-            shape.blocked = 1
-        else:
-            slot = shape.first
-            leave_head(s, number)
-            start(m, s, slot, node, level)
-    clock.changed = 0
 
 
 @inlined
@@ -99,7 +48,7 @@ def _outage(m: KernelModel, s: KernelState, out: KernelOutput) -> None:
         node.up = 1
         node.down_s += clock.now_s - node.down_since_s
         refresh(m, s, outage.node)
-        unblock(s, node)
+        make_available(s, outage.node)
     else:
         fail(m, s, out, outage.node)
         refresh(m, s, outage.node)
@@ -167,7 +116,7 @@ def run(
         if records_allocations and allocations < clock.allocations + 3 * clock.running + 8:
             return layout.NEED_OUTPUT, position
         if clock.changed and (time_s > clock.now_s or what >= _TICK):
-            _dispatch(m, s, out)
+            dispatch(m, s, out)
             continue
         if what == _JOB:
             if clock.rows == rows:

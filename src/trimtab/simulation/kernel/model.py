@@ -26,20 +26,21 @@ def class_tables(
     most = max(len(node_type.levels) for node_type in types)
     paces = np.zeros((len(job_classes), len(types), most), layout.SERVICE_RATE)
     sites = np.zeros(paces.shape[:2], layout.CLASS_ON_TYPE)
-    for row, job_class in enumerate(job_classes):
-        for column, node_type in enumerate(types):
-            measured = job_class.active_w.get(node_type.name)
-            slowdown = job_class.slowdown.get(node_type.name, 1.0)
-            slowdown *= job_class.protected(node_type.name)
-            for number, level in enumerate(node_type.levels):
-                pace = paces[row, column, number]
-                pace["speed"] = level.speed / slowdown
-                pace["watts"] = measured[number] if measured else level.active_w
-                pace["gpu_watts"] = level.gpu_active_w
-            site = sites[row, column]
-            site["runs"] = job_class.runs_on(node_type.name)
-            site["pull_s"] = job_class.image_bytes / node_type.network_bytes_per_s
-            site["pause_s"] = (job_class.state_bytes or 0) / node_type.network_bytes_per_s
+    for column, node_type in enumerate(types):
+        name, bytes_per_s = node_type.name, node_type.network_bytes_per_s
+        slowdown = np.array(
+            [kind.slowdown.get(name, 1.0) * kind.protected(name) for kind in job_classes]
+        )
+        for number, level in enumerate(node_type.levels):
+            pace = paces[:, column, number]
+            pace["speed"] = level.speed / slowdown
+            measured = (kind.active_w.get(name) for kind in job_classes)
+            pace["watts"] = [level.active_w if not own else own[number] for own in measured]
+            pace["gpu_watts"] = level.gpu_active_w
+        site = sites[:, column]
+        site["runs"] = [kind.runs_on(name) for kind in job_classes]
+        site["pull_s"] = np.array([kind.image_bytes for kind in job_classes]) / bytes_per_s
+        site["pause_s"] = np.array([kind.state_bytes or 0 for kind in job_classes]) / bytes_per_s
     return paces, sites
 
 
@@ -133,7 +134,12 @@ def build_state(
         nodes,
         tree,
         np.zeros(0, layout.SHAPE),
+        np.zeros(2, layout.QUEUE),
         np.zeros(0, np.int64),
+        np.zeros(0, np.int64),
+        np.zeros(cluster.size, np.int64),
+        np.zeros((cluster.size, 2), np.int64),
+        np.zeros(64, np.int64),  # more than the depth of a tree
         images,
         np.where(m.sites["pull_s"] == 0.0, 0, m.kinds["nodes"]),
         np.zeros((len(m.kinds), 3), np.int64),
@@ -152,15 +158,3 @@ def with_slots(s: KernelState, slots: int) -> KernelState:
     jobs["after"][-1] = s.clock["free_slot"][0]
     s.clock["free_slot"] = before
     return s._replace(jobs=jobs, heap=heap)
-
-
-def with_shapes(s: KernelState, known: int, more: NDArray[np.void]) -> KernelState:
-    """Return `s`, which has the first `known` shapes, with the new ones."""
-    if known + len(more) > len(s.shapes):
-        size = 2 * (known + len(more))
-        shapes, active = np.zeros(size, layout.SHAPE), np.zeros(size, np.int64)
-        shapes[:known] = s.shapes[:known]
-        active[: len(s.active)] = s.active
-        s = s._replace(shapes=shapes, active=active)
-    s.shapes[known : known + len(more)] = more
-    return s

@@ -89,12 +89,7 @@ def _held(s: KernelState) -> bool:
     clock = s.clock[0]
     if clock.pending == 0:
         return False
-    cpu = gpu = memory = 0
-    for at in range(clock.actives):
-        shape = s.shapes[index(s.active[index(at)])]
-        cpu += shape.waiting * shape.cpu
-        gpu += shape.waiting * shape.gpu
-        memory += shape.waiting * shape.memory
+    cpu, gpu, memory = clock.waiting_cpu, clock.waiting_gpu, clock.waiting_memory
     for number in range(len(s.nodes)):
         node = s.nodes[index(number)]
         if node.up:

@@ -10,9 +10,8 @@ import numpy as np
 
 from trimtab.clusters.compiled import inlined, lean
 from trimtab.policies import layout
-from trimtab.policies.layout import NIL, KernelModel, KernelState
-from trimtab.simulation.kernel.capacity import first_with_room, search
-from trimtab.simulation.kernel.queues import fits
+from trimtab.policies.layout import NIL, KernelModel, KernelState, index
+from trimtab.simulation.kernel.capacity import first_with_room, next_with_room, search
 from trimtab.simulation.kernel.running import resolved
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64, as in policies.heats.policy.random_weight
@@ -130,20 +129,17 @@ def _kubernetes(m: KernelModel, s: KernelState, shape: Any) -> int:
     clock, count = s.clock[0], len(s.nodes)
     best, best_points, found = NIL, -1, 0
     begin = clock.next_node
-    for step in range(count):
-        number = (begin + step) % count
-        node = s.nodes[number]
-        if not node.up or not fits(shape, node.free_cpu, node.free_gpu, node.free_memory):
-            continue
-        if not m.sites[shape.job_class, node.type].runs:
-            continue
-        points = _points(shape, node)
-        if points > best_points or (points == best_points and number < best):
-            best, best_points = number, points
-        found += 1
-        if found == m.rules[0].nodes_to_find:
-            clock.next_node = (number + 1) % count
-            break
+    for end in (count, begin):  # from the beginning on, then the nodes before
+        number = next_with_room(m, s, shape, begin if end == count else 0)
+        while number != NIL and number < end:
+            points = _points(shape, s.nodes[index(number)])
+            if points > best_points or (points == best_points and number < best):
+                best, best_points = number, points
+            found += 1
+            if found == m.rules[0].nodes_to_find:
+                clock.next_node = (number + 1) % count
+                return best
+            number = next_with_room(m, s, shape, number + 1)
     return best
 
 

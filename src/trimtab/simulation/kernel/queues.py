@@ -1,9 +1,80 @@
-"""Waiting jobs: one queue, in the order of arrival, for each shape of job."""
+"""Waiting jobs: one queue, in the order of arrival, for each shape of job.
+
+A binary tree over the shapes finds the next job to serve that fits given resources. Shapes of
+similar requests stand side by side (shapes.with_shapes). An entry has the least requests of the
+shapes below, and which of their first jobs is served first.
+"""
 
 from typing import Any
 
-from trimtab.clusters.compiled import inlined
-from trimtab.policies.layout import NIL, KernelState, index
+from trimtab.clusters.compiled import inlined, lean
+from trimtab.policies.layout import LAST, NIL, KernelModel, KernelState, index
+
+
+@inlined
+def precedes(rank: int, job: int, other_rank: int, other_job: int) -> bool:
+    """Return whether a job is served before another one."""
+    return bool(rank < other_rank or (rank == other_rank and job < other_job))
+
+
+@inlined
+def renew(s: KernelState, number: int) -> None:
+    """Update the tree of shapes with the first job of shape `number`; none, if it is aside."""
+    shape = s.shapes[index(number)]
+    at = shape.leaf
+    entry = s.queues[index(at)]
+    if shape.waiting > 0 and not shape.aside:
+        entry.rank, entry.job, entry.shape = shape.rank, s.jobs[index(shape.first)].job, number
+    else:
+        entry.rank, entry.job, entry.shape = LAST, LAST, NIL
+    at >>= 1
+    while at > 0:
+        left, right = s.queues[index(2 * at)], s.queues[index(2 * at + 1)]
+        rank, job, first = left.rank, left.job, left.shape
+        if precedes(right.rank, right.job, rank, job):
+            rank, job, first = right.rank, right.job, right.shape
+        entry = s.queues[index(at)]
+        if entry.shape == first and entry.job == job:
+            break
+        entry.rank, entry.job, entry.shape = rank, job, first
+        at >>= 1
+
+
+@lean
+def next_that_fits(
+    m: KernelModel, s: KernelState, kind: int, free_cpu: int, free_gpu: int, free_memory: int
+) -> int:
+    """Return the shape whose first job is served next, of those that fit; or NIL.
+
+    It runs on nodes of the type `kind`; NIL: of any.
+    """
+    leaves = len(s.queues) >> 1
+    best, rank, job = NIL, LAST, LAST
+    at, depth = 1, 0
+    while True:
+        entry = s.queues[index(at)]
+        if (
+            precedes(entry.rank, entry.job, rank, job)
+            and entry.cpu <= free_cpu
+            and entry.gpu <= free_gpu
+            and entry.memory <= free_memory
+        ):
+            shape = s.shapes[index(entry.shape)]
+            if fits(shape, free_cpu, free_gpu, free_memory) and (
+                kind == NIL or m.sites[shape.job_class, kind].runs
+            ):
+                best, rank, job = entry.shape, entry.rank, entry.job
+            elif at < leaves:
+                left, right = s.queues[index(2 * at)], s.queues[index(2 * at + 1)]
+                from_right = precedes(right.rank, right.job, left.rank, left.job)
+                s.stack[index(depth)] = 2 * at if from_right else 2 * at + 1
+                depth += 1
+                at = 2 * at + 1 if from_right else 2 * at
+                continue
+        if depth == 0:
+            return best
+        depth -= 1
+        at = s.stack[index(depth)]
 
 
 @inlined
@@ -17,15 +88,17 @@ def join(s: KernelState, slot: int) -> None:
     shape = s.shapes[index(job.shape)]
     clock = s.clock[0]
     clock.pending += 1
+    clock.waiting_cpu += shape.cpu
+    clock.waiting_gpu += shape.gpu
+    clock.waiting_memory += shape.memory
     shape.waiting += 1
     if shape.waiting == 1:
-        shape.blocked = 0
         clock.changed = 1
-        shape.active = clock.actives
-        s.active[index(clock.actives)] = job.shape
-        clock.actives += 1
+        s.fresh[index(clock.fresh)] = job.shape
+        clock.fresh += 1
         job.before = job.after = NIL
         shape.first = shape.last = slot
+        renew(s, job.shape)
         return
     if s.jobs[index(shape.last)].job < job.job:
         before, after = shape.last, NIL
@@ -38,6 +111,7 @@ def join(s: KernelState, slot: int) -> None:
     job.before, job.after = before, after
     if before == NIL:
         shape.first = slot
+        renew(s, job.shape)
     else:
         s.jobs[index(before)].after = slot
     if after == NIL:
@@ -52,55 +126,19 @@ def leave_head(s: KernelState, number: int) -> None:
     shape = s.shapes[index(number)]
     clock = s.clock[0]
     clock.pending -= 1
+    clock.waiting_cpu -= shape.cpu
+    clock.waiting_gpu -= shape.gpu
+    clock.waiting_memory -= shape.memory
     shape.waiting -= 1
     shape.first = s.jobs[index(shape.first)].after
     if shape.waiting > 0:
         s.jobs[index(shape.first)].before = NIL
-        return
-    shape.last = NIL
-    clock.actives -= 1
-    moved = s.active[index(clock.actives)]
-    s.active[index(shape.active)] = moved
-    s.shapes[index(moved)].active = shape.active
-
-
-@inlined
-def next_shape(s: KernelState, by_priority: int, head_of_line: int) -> int:
-    """Return the shape whose first job is next; NIL: no waiting job can have room.
-
-    Highest priority first, if `by_priority`, then by number. With `head_of_line`, only the first
-    job of all is considered.
-    """
-    best = NIL
-    best_priority = best_job = 0
-    for at in range(s.clock[0].actives):
-        number = s.active[index(at)]
-        shape = s.shapes[index(number)]
-        if shape.blocked and not head_of_line:
-            continue
-        priority = shape.priority if by_priority else 0
-        if best != NIL and priority < best_priority:
-            continue
-        job = s.jobs[index(shape.first)].job
-        if best == NIL or priority > best_priority or job < best_job:
-            best, best_priority, best_job = number, priority, job
-    if best != NIL and s.shapes[index(best)].blocked:
-        return NIL
-    return best
+    else:
+        shape.last = NIL
+    renew(s, number)
 
 
 @inlined
 def fits(shape: Any, free_cpu: int, free_gpu: int, free_memory: int) -> bool:
     """Return whether a job of `shape` fits the free resources."""
     return bool(shape.cpu <= free_cpu and shape.gpu <= free_gpu and shape.memory <= free_memory)
-
-
-@inlined
-def unblock(s: KernelState, node: Any) -> None:
-    """Unblock the waiting jobs that fit `node`, where resources were freed."""
-    clock = s.clock[0]
-    clock.changed = 1
-    for at in range(clock.actives):
-        shape = s.shapes[index(s.active[index(at)])]
-        if shape.blocked and fits(shape, node.free_cpu, node.free_gpu, node.free_memory):
-            shape.blocked = 0

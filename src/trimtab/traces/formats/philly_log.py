@@ -5,6 +5,7 @@ Killed, Failed), jobid, submitted_time, attempts (each start_time, end_time, det
 and gpus).
 """
 
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trimtab.errors import TrimtabError, UserError
-from trimtab.files import parse_json, read_limited
+from trimtab.errors import UserError
+from trimtab.files import parse_json
 from trimtab.traces.formats.philly_table import jobs_on_gpus
+from trimtab.traces.text_file import open_text
 
 _LOG = "cluster_job_log of the Philly trace: a JSON list of jobs"
 _MOST_BYTES = 1 << 28  # the log of all jobs has 90 MB
@@ -33,10 +35,16 @@ def read(
     For the per-GPU demands see philly_table. Raises UserError that names the file and job.
     """
     try:
-        entries = parse_json(read_limited(path, _MOST_BYTES))
+        with open_text(path, _MOST_BYTES) as file:
+            text = file.read(_MOST_BYTES + 1)
+        if len(text) > _MOST_BYTES:
+            raise ValueError(f"larger than {_MOST_BYTES:,} bytes")
+        entries = parse_json(text)
         if not isinstance(entries, list):
             raise ValueError(f"{type(entries).__name__}, not a list")
-    except (OSError, TrimtabError, ValueError) as error:
+    except UserError:
+        raise
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise UserError(f"{path}: {error}; expected {_LOG}") from None
     rows: list[tuple[float, float, int]] = []
     for number, entry in enumerate(entries):

@@ -13,6 +13,7 @@ from trimtab.plugins import modules_in
 from trimtab.traces import formats
 from trimtab.traces.arrival_order import sorted_by_arrival
 from trimtab.traces.jobs import as_trace, usable
+from trimtab.traces.room import NodeSize, fitting
 
 # By the module whose `read` yields what it finds as `jobs_frame` has it, in any order.
 READERS: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
@@ -24,13 +25,17 @@ _IN_ORDER = {"azure_functions_2019"}  # already sorted by arrival, and far beyon
 
 
 def read_format(
-    name: str, files: Mapping[str, Sequence[str]], options: Mapping[str, Any], skipped: Counter[str]
+    name: str,
+    files: Mapping[str, Sequence[str]],
+    options: Mapping[str, Any],
+    skipped: Counter[str],
+    nodes: Sequence[NodeSize] = (),
 ) -> Iterator[pd.DataFrame]:
     """Yield a recorded trace as chunks of tables.TRACE, and count skipped rows in `skipped`.
 
     `files` are the paths of each table of the format, `options` the format's further values; both
-    by the names of the reader's parameters. Raises UserError for a missing or unknown name, and as
-    the reader does.
+    by the names of the reader's parameters. Jobs that fit none of `nodes` are skipped, if there are
+    any nodes. Raises UserError for a missing or unknown name, and as the reader does.
     """
     reader = READERS[name]
     hints = get_type_hints(reader)
@@ -44,6 +49,8 @@ def read_format(
             raise UserError(f"trace of the format {name}: files: {key}: one file, {paths} given")
         arguments[key] = Path(paths[0]) if hints[key] is Path else [Path(path) for path in paths]
     jobs = usable(reader(skipped=skipped, **arguments), skipped)
+    if nodes:
+        jobs = fitting(jobs, nodes, skipped)
     return as_trace(jobs if name in _IN_ORDER else sorted_by_arrival(jobs))
 
 
