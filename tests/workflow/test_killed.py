@@ -13,7 +13,7 @@ import pytest
 from project import make_environment, tools
 
 from trimtab.checkout import no_experiment_at
-from trimtab.cli.claimed import claim
+from trimtab.cli.workspace_mark import claim
 from trimtab.errors import UserError
 from trimtab.files import read_json
 from trimtab.processes.supervision import STARTER

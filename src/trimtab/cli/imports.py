@@ -9,9 +9,9 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from trimtab.cli.alone import alone_in
 from trimtab.cli.output.console import console
 from trimtab.cli.program_options import Command
+from trimtab.cli.workspace_lock import alone_in
 from trimtab.errors import UserError, escape_control_characters
 from trimtab.extras import extra_of
 from trimtab.profiling.imports.attribution import ImportedModule, imports_of

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from trimtab.cli.options.debloat import STORE_INSIDE
+from trimtab.cli.config_options.debloat import STORE_INSIDE
 from trimtab.cli.output.console import console
 from trimtab.cli.summary import format_scanners, removed_files_in, summary_of
 from trimtab.config.groups.debloat import Debloat, Fallback

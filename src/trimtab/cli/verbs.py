@@ -9,13 +9,12 @@ import typer
 from rich.text import Text
 
 from trimtab.cli import workspace
-from trimtab.cli.alone import alone_in
+from trimtab.cli.config_options.debloat import DEBLOAT, Gpus, Runs, SettleOption
+from trimtab.cli.config_options.group import option_groups
 from trimtab.cli.doctor import doctor
 from trimtab.cli.image.cold_store import cold_store
 from trimtab.cli.image.command import image
 from trimtab.cli.imports import imports
-from trimtab.cli.options.debloat import DEBLOAT, Gpus, Runs, SettleOption
-from trimtab.cli.options.group import option_groups
 from trimtab.cli.output.command_group import CommandGroup
 from trimtab.cli.output.console import console
 from trimtab.cli.overview import ADVANCED, GIVEN_ALWAYS, VERBS, options_of_all
@@ -33,6 +32,7 @@ from trimtab.cli.single_steps.trace import trace
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption, settling_bar, slimmed, traced
 from trimtab.cli.summary import format_missed, held_out_table
 from trimtab.cli.tuning.command import tune
+from trimtab.cli.workspace_lock import alone_in
 from trimtab.config.groups.debloat import Debloat, Fallback, Gpu, Mode
 from trimtab.debloating.recorded_pieces import RecordedPieces
 from trimtab.debloating.verification.verify import NotJudgedError, VerificationError

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trimtab.cli.claimed import claim
 from trimtab.cli.documents import TracedProgram
 from trimtab.cli.program_options import NAME, ProgramOptions
 from trimtab.cli.unfinished import changing, check_finished
+from trimtab.cli.workspace_mark import claim
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.held_out import HeldOut

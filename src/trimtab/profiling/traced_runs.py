@@ -11,7 +11,7 @@ from trimtab.processes.program import Program
 from trimtab.processes.root import RootFileSystem
 from trimtab.profiling.ending import otherwise_while_traced
 from trimtab.profiling.meters.power_model import HardwareModel
-from trimtab.profiling.runs.compare import compare_outputs
+from trimtab.profiling.runs.compare_outputs import compare_outputs
 from trimtab.profiling.runs.conditions import varied
 from trimtab.profiling.runs.measured import MeasuredRun, failure_of
 from trimtab.profiling.runs.run import measure_run

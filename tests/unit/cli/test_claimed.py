@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from trimtab.cli import workspace
-from trimtab.cli.claimed import MARK, claim
 from trimtab.cli.documents import TracedProgram
+from trimtab.cli.workspace_mark import MARK, claim
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 

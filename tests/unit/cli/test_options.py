@@ -8,8 +8,8 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from trimtab.cli.options.debloat import DEBLOAT, IMAGE, LOCATE, RECONSTRUCT
-from trimtab.cli.options.group import OptionGroup, option_groups
+from trimtab.cli.config_options.debloat import DEBLOAT, IMAGE, LOCATE, RECONSTRUCT
+from trimtab.cli.config_options.group import OptionGroup, option_groups
 from trimtab.cli.output.command_group import CommandGroup
 from trimtab.cli.output.console import console
 from trimtab.cli.program_options import PROGRAM

@@ -2,7 +2,7 @@
 
 import json
 
-from trimtab.workflow.reasons import changes_of
+from trimtab.workflow.rerun_reasons import changes_of
 
 
 def changes(before: object, now: object) -> str:

@@ -23,8 +23,8 @@ Mode = Literal["zero", "punch", "compact"]
 INT3 = 0xCC
 # Each hole costs two of a process's 65,530 memory mappings, and about 5 us of each start. At 16, 32
 # and 64 KiB nginx takes 1.19, 1.11 and 1.10 of the original's processor time to start, and is 9.2,
-# 9.8 and 10.2 MB; pandas takes 1.06, 1.02 and 1.01, and is 91, 96 and 103 MB. The large libraries of
-# PyTorch for CUDA 13, 3,764 MB, keep 716 MB at 16 KiB and 748 at 32.
+# 9.8 and 10.2 MB; pandas takes 1.06, 1.02 and 1.01, and is 91, 96 and 103 MB. PyTorch's large
+# libraries for CUDA 13, 3,764 MB, keep 716 MB at 16 KiB and 748 at 32.
 MINIMUM_HOLE_BYTES = 32 * 1024
 _CHUNK_BYTES = 1 << 22
 

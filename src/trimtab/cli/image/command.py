@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.alone import alone_in
+from trimtab.cli.config_options.debloat import IMAGE as DEBLOAT_IMAGE
+from trimtab.cli.config_options.debloat import Gpus, Runs, SettleOption
+from trimtab.cli.config_options.group import option_groups
 from trimtab.cli.image.inspect import inspect
 from trimtab.cli.image.pack import pack
 from trimtab.cli.image.partition import partition
@@ -16,9 +18,6 @@ from trimtab.cli.image.push import push
 from trimtab.cli.image.share import share
 from trimtab.cli.image.start import start
 from trimtab.cli.image.tables import large_files_table, removed_table, sides_table
-from trimtab.cli.options.debloat import IMAGE as DEBLOAT_IMAGE
-from trimtab.cli.options.debloat import Gpus, Runs, SettleOption
-from trimtab.cli.options.group import option_groups
 from trimtab.cli.output.command_group import CommandGroup
 from trimtab.cli.output.console import console
 from trimtab.cli.overview import VERBS
@@ -29,6 +28,7 @@ from trimtab.cli.summary import (
     format_other_programs,
     format_unserved,
 )
+from trimtab.cli.workspace_lock import alone_in
 from trimtab.config.groups.debloat import Compression, Debloat
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.images.comparing import compare_images

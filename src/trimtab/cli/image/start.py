@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from trimtab.cli.config_options.group import option_groups
 from trimtab.cli.image.start_tables import left_table, steps_table
-from trimtab.cli.options.group import option_groups
 from trimtab.cli.output.console import console
 from trimtab.cli.program_options import ENDING, PROGRAM, ProgramOptions
 from trimtab.config.fields import MistakeError

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.options.group import option_groups
+from trimtab.cli.config_options.group import option_groups
 from trimtab.cli.output.console import console
 from trimtab.cli.program_options import ENDING, PROGRAM, ProgramOptions
 from trimtab.cli.project.files import dvc, experiment, parameters, shared, workload_file

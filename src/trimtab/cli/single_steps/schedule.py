@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from trimtab.cli.alone import alone_in
 from trimtab.cli.output.command_group import CommandGroup
 from trimtab.cli.output.console import console
 from trimtab.cli.overview import VERBS
 from trimtab.cli.project.conf import configurations
+from trimtab.cli.workspace_lock import alone_in
 from trimtab.config.groups.hardware import Hardware
 from trimtab.errors import UserError
 from trimtab.profiling.profile import model_of

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from trimtab.cli import workspace
-from trimtab.cli.alone import alone_in
-from trimtab.cli.options.debloat import LOCATE, RECONSTRUCT, Gpus
-from trimtab.cli.options.group import option_groups
+from trimtab.cli.config_options.debloat import LOCATE, RECONSTRUCT, Gpus
+from trimtab.cli.config_options.group import option_groups
 from trimtab.cli.output.console import console
 from trimtab.cli.output.progress_lines import LIBRARIES
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption
+from trimtab.cli.workspace_lock import alone_in
 from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating.libraries.reconstruct import reconstruct as rebuild
 from trimtab.disk_use import disk_bytes

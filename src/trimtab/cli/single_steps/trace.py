@@ -2,12 +2,12 @@
 
 from rich.text import Text
 
-from trimtab.cli.alone import alone_in
-from trimtab.cli.options.debloat import Runs
-from trimtab.cli.options.group import option_groups
+from trimtab.cli.config_options.debloat import Runs
+from trimtab.cli.config_options.group import option_groups
 from trimtab.cli.output.console import console
 from trimtab.cli.program_options import PROGRAM, Command, ProgramOptions
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption, traced
+from trimtab.cli.workspace_lock import alone_in
 
 
 @alone_in("folder")

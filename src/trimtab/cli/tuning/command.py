@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from trimtab.cli.alone import alone_in
-from trimtab.cli.claimed import claim
 from trimtab.cli.output.console import console
 from trimtab.cli.project.conf import configurations as configurations_of
 from trimtab.cli.tuning.program import TunedProgram
 from trimtab.cli.tuning.trial_lines import TrialLines
+from trimtab.cli.workspace_lock import alone_in
+from trimtab.cli.workspace_mark import claim
 from trimtab.config import Configurations
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective

@@ -7,7 +7,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 from trimtab.processes.program import Program
 from trimtab.profiling.runs.comparable import check_steady
-from trimtab.profiling.runs.compare import compare_outputs
+from trimtab.profiling.runs.compare_outputs import compare_outputs
 from trimtab.profiling.runs.measured import MeasuredRun
 
 ORIGINAL, DEBLOATED = "original", "debloated"

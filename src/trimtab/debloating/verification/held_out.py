@@ -22,7 +22,7 @@ from trimtab.errors import UserError
 from trimtab.processes.program import Program, ended
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.comparable import changing_lines, check_steady
-from trimtab.profiling.runs.compare import compare_outputs
+from trimtab.profiling.runs.compare_outputs import compare_outputs
 from trimtab.profiling.runs.from_workload import command_line
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.run import measure_run

@@ -11,7 +11,7 @@ from pathlib import Path
 from trimtab.config.groups.output import OutputComparison
 from trimtab.files import atomic_write
 from trimtab.processes.program import Program
-from trimtab.profiling.runs.compare import output_digest
+from trimtab.profiling.runs.compare_outputs import output_digest
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.untrusted import UntrustedFileError, read_untrusted
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.errors import UserError
 from trimtab.processes.program import Program
-from trimtab.profiling.runs.compare import compare_outputs, steady_lines, whole_numbers
+from trimtab.profiling.runs.compare_outputs import compare_outputs, steady_lines, whole_numbers
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.untrusted import UntrustedFileError, read_untrusted
 

@@ -24,7 +24,7 @@ from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.hardware_counters import HardwareCounters
 from trimtab.profiling.meters.os_counters import OS_COUNTERS
 from trimtab.profiling.meters.power_model import HardwareModel
-from trimtab.profiling.runs.compare import output_digest, save_output
+from trimtab.profiling.runs.compare_outputs import output_digest, save_output
 from trimtab.profiling.runs.measured import MeasuredRun, last_lines, with_scores
 from trimtab.profiling.sampling.sampler import Sampler
 from trimtab.progress import run_done

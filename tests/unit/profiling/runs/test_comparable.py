@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.profiling.runs.comparable import changing_lines, remark_on, strongest
-from trimtab.profiling.runs.compare import compare_outputs
+from trimtab.profiling.runs.compare_outputs import compare_outputs
 
 PYTEST = """\
 ============================= test session starts ==============================

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from trimtab.config.groups.output import Output, OutputComparison
 from trimtab.errors import UserError
-from trimtab.profiling.runs.compare import compare_outputs
+from trimtab.profiling.runs.compare_outputs import compare_outputs
 
 BYTES = Output(OutputComparison.DIGEST_FILE, "x")
 NUMBERS = Output(OutputComparison.NUMERIC_FILE, "x", relative_tolerance=1e-3)

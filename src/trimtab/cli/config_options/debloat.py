@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trimtab.cli.options.group import OptionGroup
+from trimtab.cli.config_options.group import OptionGroup
 from trimtab.cli.output.console import console
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Remove, old_keys
