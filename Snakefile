@@ -16,7 +16,7 @@ from trimtab.errors import escape_control_characters
 from trimtab.places import MODULES
 from trimtab.progress import CHANNEL
 from trimtab.processes.supervision import STARTER
-from trimtab.workflow.reasons import explain_reasons
+from trimtab.workflow.rerun_reasons import explain_reasons
 from trimtab.workflow.registry import find_stages, options_of
 from trimtab.workflow.unrecorded import keep_unrecorded, keep_when_killed
 

@@ -27,7 +27,7 @@ from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
-from trimtab.profiling.runs.compare import compare_outputs
+from trimtab.profiling.runs.compare_outputs import compare_outputs
 from trimtab.profiling.runs.run import measure_run
 from trimtab.records.misses.removed_calls import read_removed_calls
 from trimtab.records.misses.removed_files import read_missed_files

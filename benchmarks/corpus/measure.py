@@ -21,7 +21,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Behaviour, fallback_environment
 from trimtab.debloating.targets.registry import target_of
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
-from trimtab.profiling.runs.compare import compare_outputs
+from trimtab.profiling.runs.compare_outputs import compare_outputs
 from trimtab.profiling.runs.conditions import Condition, varied
 from trimtab.profiling.runs.run import measure_run
 from trimtab.records.misses.removed_calls import read_removed_calls
