@@ -17,7 +17,7 @@ EVERY_CHANGE := -m "not nightly"
 # Byte code is kept: without it, every worker of the tests rewrites and compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all test test-all test-bare test-skipped lint bench bench-images bench-starts docs picture table-library native lock dist deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-kubernetes deps-postgresql deps-images deps-docker deps-registry deps-sif deps-openssl deps-fuzz fuzz fuzz-same clean
+.PHONY: all test test-all test-bare test-skipped lint bench bench-images bench-starts docs picture table-library native lock dist deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-kubernetes deps-postgresql deps-images deps-docker deps-registry deps-stargz deps-sif deps-openssl deps-fuzz fuzz fuzz-same clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
@@ -49,7 +49,7 @@ lint: .venv/.installed  ## formatting, types, workflow, native code
 bench: all  ## speed and memory, side by side
 	set -e; for part in tracing libraries fallback fallback_files outputs debloat workflow readme; do $(BIN)/python benchmarks/$$part.py; done
 
-bench-images: all  ## images of ordinary software made slim and shipped (root, deps-docker, deps-registry)
+bench-images: all  ## images of ordinary software made slim and shipped (root, deps-docker, deps-registry, deps-stargz)
 	$(BIN)/python benchmarks/images/run.py && $(BIN)/python benchmarks/images/making.py \
 	  && $(BIN)/python benchmarks/images/shipping.py && $(BIN)/python benchmarks/readme.py
 
@@ -112,6 +112,9 @@ deps-images:  ## what builds the images of examples/images
 
 deps-docker:  ## Docker's engine, started with all that it has in build/docker: scripts/engine.sh stop
 	scripts/deps_docker.sh
+
+deps-stargz:  ## a snapshotter that pulls images lazily, for make bench-images
+	scripts/deps_stargz.sh
 
 deps-registry:  ## a registry of images, which scripts/registry.sh starts and stops
 	scripts/deps_registry.sh

@@ -286,7 +286,9 @@ def main() -> None:
     stores = _machines(cold_store_table.RESULTS)
     text = _replaced(text, *COLD_STORE, stores, cold_store_table.rows())
     shipped = ["", f"Measured on {'; '.join(shipping_table.machines())}.", ""]
-    text = _between(text, *SHIPPED, [*shipped, *shipping_table.lines(), ""])
+    text = _between(
+        text, *SHIPPED, [*shipped, *shipping_table.lines(), "", *shipping_table.lazy_lines(), ""]
+    )
     text = _between(text, *METHODS, ["", *image_table.side_by_side(), ""])
     tuning = _machines([f"tuning_{name}" for name in tuning_table.RESULTS])
     text = _replaced(text, *TUNING, tuning, tuning_table.rows())

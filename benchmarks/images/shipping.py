@@ -3,10 +3,14 @@
     python benchmarks/images/shipping.py [--case NAME]... [--folder FOLDER]
 
 Needs root, debootstrap, Docker's engine and Debian's docker-registry (`make deps-docker
-deps-registry`). Two engines with data roots of their own stand for two machines. One pushes the
-original and the slim image; the other pulls the slim one, and `trimtab cold-store serve` is beside
-it. There, traced and other inputs have to have the original's output. What the push adds to the
-registry is what its folder grows by.
+deps-registry`), and the packages that `lazy.py` names. Two engines with data roots of their own
+stand for two machines. One pushes the original and the slim image; the other pulls the slim one,
+and `trimtab cold-store serve` is beside it. There, traced and other inputs have to have the
+original's output. What the push adds to the registry is what its folder grows by.
+
+containerd pulls and starts three images in turns, from the registry at 1 Gbit/s: the original
+whole, the original lazily (eStargz), and the slim one whole. `trimtab image start` finds what the
+original has to read until it is ready.
 """
 
 import argparse
@@ -23,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+import lazy
 from building import Builder
 from cases import NEW, SMALLEST, Case
 from commands import docker, run
@@ -35,10 +40,18 @@ _TEN = ("python", "nginx", "redis", "caddy", "memcached", "postgres", "node", "r
 CASES = {name: SMALLEST[name] for name in _TEN} | NEW
 RESULTS = "shipping"
 _INSIDE = "/run/trimtab"
+_START_ROUNDS = 3
+_GBIT_PER_S = 1.0
 
 
 def measured(
-    case: Case, image: str, engines: tuple[str, str], registry: Path, host: str, folder: Path
+    case: Case,
+    image: str,
+    engines: tuple[str, str],
+    registry: Path,
+    host: str,
+    folder: Path,
+    snapshotter: Path,
 ) -> dict[str, Any]:
     """Slim, push and pull `image`, which the first engine has, and run it on the second."""
     first, second = engines
@@ -50,10 +63,15 @@ def measured(
     environment = {**os.environ, "DOCKER_HOST": first, "XDG_CACHE_HOME": str(folder / "cache")}
     words = ["image", "slim", f"{name}:1", "--runs", "2", "--settle", "2"]
     words += ["--workspace", str(workspace)]
-    words += ["--user", case.user] if case.user else []
+    program = ["--user", case.user] if case.user else []
     if case.port is not None:
-        words += ["--drive", " ".join(case.drive()), "--address", f"127.0.0.1:{case.port}"]
-    run([*TRIMTAB, *words, "--", *case.command], env=environment, cwd=folder, timeout=1500)
+        program += ["--drive", " ".join(case.drive()), "--address", f"127.0.0.1:{case.port}"]
+    program += ["--", *case.command]
+    run([*TRIMTAB, *words, *program], env=environment, cwd=folder, timeout=1500)
+    words = ["image", "start", f"{name}:1", str(workspace / "slim.tar")]
+    words += ["--rounds", "1", "--output", "start.json"]
+    run([*TRIMTAB, *words, *program], env=environment, cwd=folder, timeout=1500)
+    needed = json.loads((folder / "start.json").read_text())["before"]["needed"]
     shutil.rmtree(folder / "cache")
     before_bytes = _bytes(registry)
     push = ["image", "push", str(workspace / "slim.tar"), "--to", f"{name}:slim", "--json"]
@@ -61,6 +79,8 @@ def measured(
     pushed = json.loads(run([*TRIMTAB, *push], env=environment, cwd=folder))
     figures: dict[str, Any] = {key: pushed[key] for key in pushed if key.endswith("_bytes")}
     figures |= {"files": pushed["files"], "added_bytes": _bytes(registry) - before_bytes}
+    figures["needed"] = needed
+    figures["until_ready"] = until_ready(case, first, host, folder, snapshotter, expected[False])
     for engine, tag in ((first, f"{name}:1"), (first, f"{name}:slim"), (first, image)):
         docker(engine, "rmi", tag)
     docker(second, "pull", "--quiet", f"{name}:slim")
@@ -73,6 +93,46 @@ def measured(
         figures["misses"] = len((folder / "misses.jsonl").read_text().splitlines())
     docker(second, "rmi", f"{name}:slim")
     return figures
+
+
+def until_ready(
+    case: Case, address: str, host: str, folder: Path, snapshotter: Path, expected: str
+) -> dict[str, list[dict[str, float]]]:
+    """Return what `lazy.start` does of each round, by image, which the registry at `host` has."""
+    name, original, slim = case.software, "1", "slim"
+    if case.user:  # containerd's client knows no other user than the image's
+        original, slim = (_with_user(case, address, f"{host}/{name}", tag) for tag in ("1", "slim"))
+    lazy.to_estargz(host, f"{name}:{original}", f"{name}:estargz", folder)
+    inspect = ("inspect", "--format", "{{json .Config.Entrypoint}}")
+    kinds: dict[str, tuple[str, list[str], Path | None]] = {
+        kind: (
+            f"{name}:{tag}",
+            json.loads(docker(address, *inspect, f"{host}/{name}:{of}")) or [],
+            snapshotter if kind == "original_lazily" else None,
+        )
+        for kind, tag, of in (
+            ("original", original, "1"),
+            ("original_lazily", "estargz", "1"),
+            ("slim", slim, "slim"),
+        )
+    }
+    figures: dict[str, list[dict[str, float]]] = {kind: [] for kind in kinds}
+    with lazy.relayed(host, _GBIT_PER_S) as relay:
+        for number in range(_START_ROUNDS):
+            for kind in kinds if number % 2 == 0 else reversed(kinds):
+                figures[kind].append(lazy.start(relay, case, *kinds[kind], folder, expected))
+    return figures
+
+
+def _with_user(case: Case, address: str, name: str, tag: str) -> str:
+    """Push the image once more, with the case's user as its own; return the new tag."""
+    container = docker(address, "create", f"{name}:{tag}", *case.command).strip()
+    changed = f"{tag}-with-user"
+    docker(address, "commit", "--change", f"USER {case.user}", container, f"{name}:{changed}")
+    docker(address, "rm", container)
+    docker(address, "push", "--quiet", f"{name}:{changed}")
+    docker(address, "rmi", f"{name}:{changed}")
+    return changed
 
 
 @contextmanager
@@ -121,6 +181,7 @@ def main() -> None:
             run([scripts / "engine.sh", "start", other]).strip(),
         )
         host = run([scripts / "registry.sh", "start", registry]).strip()
+        snapshotter = lazy.built_snapshotter(Path(place))
         builder = Builder(engines[0], given.folder or Path(place))
         try:
             for name in given.case or CASES:
@@ -128,7 +189,9 @@ def main() -> None:
                 folder.mkdir()
                 with recorded(RESULTS, name) as figures:
                     builder.build(CASES[name], image, folder)
-                    figures.update(measured(CASES[name], image, engines, registry, host, folder))
+                    figures.update(
+                        measured(CASES[name], image, engines, registry, host, folder, snapshotter)
+                    )
                 shutil.rmtree(folder, ignore_errors=True)
         finally:
             run([scripts / "registry.sh", "stop", registry])

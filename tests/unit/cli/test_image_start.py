@@ -73,6 +73,8 @@ def check(side: ColdSide, gbit_per_s: float) -> None:
     assert parts.loader_s + imports_s + parts.rest_s == pytest.approx(parts.start_s)
     assert 0 < needed.page_bytes <= needed.chunk_bytes <= needed.all_bytes
     assert 0 < needed.files <= needed.all_files
+    assert needed.chunk_compressed_bytes is not None
+    assert 0 < needed.chunk_compressed_bytes < needed.chunk_bytes
 
 
 def test_two_images_of_a_shell(image: Image, shell: bytes, here: Path) -> None:

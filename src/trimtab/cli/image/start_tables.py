@@ -106,7 +106,9 @@ def _read(side: ColdSide) -> str:
 def _chunks(side: ColdSide) -> str:
     needed = side.needed
     share = needed.chunk_bytes / needed.all_bytes if needed.all_bytes else 0.0
-    return f"{needed.chunk_bytes / 1e6:,.1f} MB, {share:.0%}"
+    packed = needed.chunk_compressed_bytes
+    alone = "" if packed is None else f", {packed / 1e6:,.1f} MB compressed"
+    return f"{needed.chunk_bytes / 1e6:,.1f} MB, {share:.0%}{alone}"
 
 
 def _less(before: float, after: float) -> str:

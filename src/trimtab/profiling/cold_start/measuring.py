@@ -22,6 +22,7 @@ from trimtab.images.writing.repacking import repack
 from trimtab.processes.program import Program
 from trimtab.processes.root import RootFileSystem
 from trimtab.profiling.cold_start import page_cache
+from trimtab.profiling.cold_start.lazy_pull import needed_files
 from trimtab.profiling.cold_start.pulling import paced_bytes_per_s, pull, registry, transfer_s
 from trimtab.profiling.cold_start.starting import first_output_s, to_first_output
 from trimtab.profiling.cold_start.taking_apart import take_apart
@@ -139,7 +140,7 @@ class _Side:
             self._empty(files)
             start_s = first_output_s(program, stem)
             if is_last:
-                self.needed = _needed(files)
+                self.needed = needed_files(files, self.conditions.compression)
             self._empty(files)
             patience_s = 0.0 if number else _FAILS_WITHIN_S
             start_one_core_s = first_output_s(
@@ -179,17 +180,6 @@ class _Side:
             parts=self.parts,
             needed=self.needed,
         )
-
-
-def _needed(files: Sequence[Path]) -> NeededFiles:
-    found = page_cache.in_memory(files)
-    return NeededFiles(
-        found.files,
-        len(files),
-        found.page_bytes,
-        found.chunk_bytes,
-        sum(path.lstat().st_size for path in files),
-    )
 
 
 def _timed(step: Callable[[], object]) -> float:

@@ -4,13 +4,19 @@ Programs start fast from files in memory. Before a cold start each file is writt
 evicted from the page cache (posix_fadvise(2), POSIX_FADV_DONTNEED), and checked (mincore(2)). This
 needs no privilege and evicts no other files; cached names and folders stay. `drop_caches`
 (proc_sys_vm(5)) empties all caches of the whole machine, and takes root.
+
+A page that a server sent by sendfile(2) is part of a packet. Linux may keep the packet, after it
+was received, until the sender's processor handles another one (net/core/skbuff.c,
+skb_attempt_defer_free). So each processor sends one before a file is said to stay.
 """
 
 import ctypes
 import mmap
 import os
+import socket
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,17 +36,31 @@ _libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p)
 
 
 @dataclass(frozen=True)
+class Chunk:
+    """A chunk of the file at `path`: CHUNK_BYTES from `first_byte` on, or less at its end."""
+
+    path: Path
+    first_byte: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
 class InMemory:
     """The part of some files in the page cache.
 
     `files` is the number of files with a page there, `file_bytes` their length, `page_bytes` the
-    bytes there. `chunk_bytes` is the length of their chunks of 4 MiB with a page there.
+    bytes there. `chunks` are their chunks with a page there.
     """
 
     files: int
     file_bytes: int
     page_bytes: int
-    chunk_bytes: int
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def chunk_bytes(self) -> int:
+        """The length of the chunks."""
+        return sum(chunk.size_bytes for chunk in self.chunks)
 
 
 def files_below(folder: Path) -> Iterator[Path]:
@@ -66,6 +86,8 @@ def evict(files: Iterable[Path]) -> None:
     """
     left = [path for path in files if not _evicted(path)]  # starts to write modified pages
     for _ in range(_TRIES):
+        if left:
+            _free_received_packets()
         left = [path for path in left if not _evicted(path, written=True)]
     if left:
         raise TrimtabError(
@@ -91,7 +113,8 @@ def drop_caches() -> None:
 
 def in_memory(files: Iterable[Path]) -> InMemory:
     """Return the part of `files` in the page cache; the caller has to own them or be root."""
-    count = file_bytes = page_bytes = chunk_bytes = 0
+    count = file_bytes = page_bytes = 0
+    chunks: list[Chunk] = []
     for path in files:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
         try:
@@ -105,8 +128,9 @@ def in_memory(files: Iterable[Path]) -> InMemory:
             per_chunk = CHUNK_BYTES // PAGE_BYTES
             for first in range(0, len(pages), per_chunk):
                 if any(pages[first : first + per_chunk]):
-                    chunk_bytes += min(CHUNK_BYTES, size_bytes - first * PAGE_BYTES)
-    return InMemory(count, file_bytes, page_bytes, chunk_bytes)
+                    begin = first * PAGE_BYTES
+                    chunks.append(Chunk(path, begin, min(CHUNK_BYTES, size_bytes - begin)))
+    return InMemory(count, file_bytes, page_bytes, tuple(chunks))
 
 
 def _evicted(path: Path, *, written: bool = False) -> bool:
@@ -118,6 +142,19 @@ def _evicted(path: Path, *, written: bool = False) -> bool:
         return not any(_pages(descriptor)[0])
     finally:
         os.close(descriptor)
+
+
+def _free_received_packets() -> None:
+    """Have each processor handle a packet, with which it frees those that others received."""
+    processors = os.sched_getaffinity(0)  # of this thread
+    try:
+        with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+            own.bind(("127.0.0.1", 0))
+            for processor in processors:
+                os.sched_setaffinity(0, {processor})
+                own.sendto(b"", own.getsockname())
+    finally:
+        os.sched_setaffinity(0, processors)
 
 
 def _pages(descriptor: int) -> tuple[bytes, int]:

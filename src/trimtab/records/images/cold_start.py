@@ -75,7 +75,8 @@ class NeededFiles:
     """The image's files that were read before the first output, from an empty page cache.
 
     `page_bytes` were read, with read-ahead; `chunk_bytes` are the chunks of 4 MiB around them,
-    which a lazy pull would have to fetch.
+    which a lazy pull would have to fetch, and `chunk_compressed_bytes` these, each compressed by
+    itself, None in older documents.
     """
 
     files: Whole
@@ -83,6 +84,7 @@ class NeededFiles:
     page_bytes: Whole
     chunk_bytes: Whole
     all_bytes: Whole
+    chunk_compressed_bytes: Whole | None = None
 
 
 @dataclass(frozen=True, config=PART)
