@@ -73,6 +73,21 @@ def test_a_script_stays_with_its_interpreter() -> None:
     }
 
 
+def test_where_files_come_back_a_script_that_was_only_read_needs_no_interpreter() -> None:
+    root: dict[str, Content] = {
+        "/read.sh": Program(b"#!/bin/perl\n"),
+        "/run.sh": Program(b"#!/bin/sh\n"),
+        "/bin/perl": Program(b"x"),
+        "/bin/sh": Program(b"x"),
+    }
+    traced = [*used("/read.sh", uses="read stat"), *used("/run.sh", uses="execute read")]
+    tree = root_of(root)
+    assert "/bin/perl" in kept_paths(tree, [traced])
+    found = kept_paths(tree, [traced], comes_back=True)
+    assert "/bin/sh" in found and "/bin/perl" not in found
+    assert "/bin/perl" in kept_paths(tree, [traced], ["/read.sh"], comes_back=True)
+
+
 def test_a_program_stays_with_its_linker_libraries_and_their_configuration() -> None:
     root: dict[str, Content] = {
         "/lib64": Link("usr/lib64"),

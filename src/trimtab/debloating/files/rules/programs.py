@@ -19,9 +19,14 @@ _LIB = ("lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu")
 
 
 def interpreter_of_script(root: ClosureInput, found: KeptPath) -> Iterator[Dependency]:
-    """Keep the interpreter that the `#!` line of a script names, and what `env` in it finds."""
+    """Keep the interpreter that the `#!` line of a script names, and what `env` in it finds.
+
+    In a whole root whose files come back, a script that runs did not start needs none.
+    """
     if not found.is_file or not (found.runs or found.node.mode & _MAY_RUN):
         return
+    if root.comes_back and root.tree.is_whole and not found.runs and found.uses:
+        return  # runs only read it; its interpreter comes back
     line = root.tree.text(found.path, _LONGEST_LINE).partition("\n")[0]
     if not line.startswith("#!") or not (words := _words(line[2:])):
         return
