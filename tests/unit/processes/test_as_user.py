@@ -62,9 +62,8 @@ def test_a_program_is_traced_slimmed_and_verified_as_another_user(
     options = ProgramOptions(target=target, user="nobody")
     folder = project / "workspace"
     workspace.trace(folder, ["program/bin/p", "{output}/written"], options, 1)
-    workspace.debloat(
-        folder, Debloat(name="x", remove=Remove.CODE), [], 2, lambda *_: None, lambda *_: None
-    )
+    options = Debloat(name="x", remove=Remove.CODE, minimum_hole_bytes=4096)
+    workspace.debloat(folder, options, [], 2, lambda *_: None, lambda *_: None)
     monkeypatch.setenv("MORE", "1")
     verdict = Verdict.read(workspace.verify(folder, 2))
     assert verdict.passed and [call.name for call in verdict.removed_calls] == ["unused_3"]

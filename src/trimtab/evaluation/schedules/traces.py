@@ -38,7 +38,7 @@ class AccuracyLoss(ScheduleSection):
 class LeftOutRows(ScheduleSection):
     """Rows of recorded traces that are no jobs of the trace, by reason."""
 
-    order = 790
+    order = 785
 
     def make_tables(self) -> Iterator[Table]:
         """A row for each reason of each trace; no table where nothing was left out."""
