@@ -16,6 +16,7 @@
 #include "../own_library/symbols.h"
 #include "answer.h"
 #include "calls.h"
+#include "jumps.h"
 #include "system.h"
 
 enum {
@@ -24,7 +25,6 @@ enum {
   MOST_TEXTS = 8,
   AREA_BYTES = 8192,
   NEAR_CALL = 64,     /* bytes before a call for loading its number */
-  NEAR_JUMP = 256,    /* of a jump to the comparison */
   AFTER_SYMBOL = 512, /* some calls of a function are in a nameless function after it */
   PAGE_BYTES = 4096
 };
@@ -116,45 +116,6 @@ static int loads_number(const uint8_t *call, const uint8_t *begin) {
     memcpy(&number, from + 1, sizeof number);
     if (call_of(number) || number == __NR_getdents64) return 1;
     if (takes_waits && number == __NR_wait4) return 1;
-  }
-  return 0;
-}
-
-/* A bit for each of the 16 bytes from `at` on that may be the operand of a jump to `target`: one
- * byte of distance, or four. */
-static unsigned distances_in(const uint8_t *at, const uint8_t *target) {
-  const __m128i counted = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  int64_t left = target - at;
-  __m128i bytes = _mm_loadu_si128((const __m128i *)at);
-  __m128i short_ones = _mm_sub_epi8(_mm_set1_epi8((char)(left - 1)), counted);
-  unsigned found = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, short_ones));
-  for (int i = 0; i < 4; i++) {
-    int32_t far = (int32_t)left - 4 - i;
-    __m128i numbers = _mm_loadu_si128((const __m128i *)(at + i));
-    __m128i same = _mm_cmpeq_epi32(numbers, _mm_setr_epi32(far, far - 4, far - 8, far - 12));
-    unsigned lanes = (unsigned)_mm_movemask_ps(_mm_castsi128_ps(same));
-    for (; lanes; lanes &= lanes - 1) found |= 1u << (i + 4 * __builtin_ctz(lanes));
-  }
-  return found;
-}
-
-/* Whether nearby bytes look like a jump to `target`, which must not be inside our jump. */
-static int is_jumped_to(const uint8_t *target, const uint8_t *begin, const uint8_t *end) {
-  enum { STEP = 16, READ_BYTES = STEP + 3 };
-  const uint8_t *at = target - begin > NEAR_JUMP ? target - NEAR_JUMP : begin + 2;
-  const uint8_t *last = end - target > NEAR_JUMP ? target + NEAR_JUMP : end - 4;
-  for (; at < last; at += STEP) {
-    if (end - at < READ_BYTES) at = end - READ_BYTES; /* some a second time */
-    for (unsigned found = distances_in(at, target); found; found &= found - 1) {
-      const uint8_t *operand = at + __builtin_ctz(found);
-      int32_t distance;
-      memcpy(&distance, operand, sizeof distance);
-      if (operand + 1 + (int8_t)*operand == target && (operand[-1] == 0xeb || (operand[-1] & 0xf0) == 0x70))
-        return 1;
-      if (operand + 4 + distance == target &&
-          (operand[-1] == 0xe9 || (operand[-2] == 0x0f && (operand[-1] & 0xf0) == 0x80)))
-        return 1;
-    }
   }
   return 0;
 }
