@@ -1,8 +1,9 @@
 """The cards of schedules: one policy each, with its energy and response, coloured if sure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import experiment_files as files
 import pytest
@@ -17,7 +18,6 @@ from trimtab.evaluation.schedules.scheduled import Scheduled
 from trimtab.records.figures import ClassFigures
 
 MINUS, NBSP = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
-Halves = Mapping[str, float | None]
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +46,22 @@ def with_halves(
 ) -> Schedules:
     cells = tuple(repeated(cell, response_s, energy_j) for cell in schedules.cells)
     return replace(schedules, cells=cells)
+
+
+def page(folder: Path, changes: Callable[[str], dict[str, Any]]) -> str:
+    """The report on the three policies, with changes of each one's cell."""
+    folders = [
+        schedule_files.write_cell(
+            folder / "cluster/reference" / policy,
+            policy,
+            label,
+            [schedule_files.allocation(*job) for job in allocations],
+            baseline=policy == "p",
+            **changes(policy),
+        )
+        for policy, (label, allocations) in schedule_files.STAYS_OF.items()
+    ]
+    return evaluate(files.inputs([], [], schedule=tuple(folders)), folder / "out").read_text()
 
 
 def said(card: KeyFigure) -> list[tuple[str, str, str]]:
@@ -160,19 +176,8 @@ def test_an_unstable_policy_is_in_no_card_and_has_no_difference(tmp_path: Path) 
 
 
 def test_the_report_says_which_cells_are_unstable(tmp_path: Path) -> None:
-    folders = [
-        schedule_files.write_cell(
-            tmp_path / "cluster/reference" / policy,
-            policy,
-            label,
-            [schedule_files.allocation(*job) for job in allocations],
-            baseline=policy == "p",
-            unstable_because="the load is 1.08" if policy == "p" else "",
-        )
-        for policy, (label, allocations) in schedule_files.STAYS_OF.items()
-    ]
-    inputs = files.inputs([], [], schedule=tuple(folders))
-    text = evaluate(inputs, tmp_path / "out").read_text()
+    reason = {"p": "the load is 1.08"}
+    text = page(tmp_path, lambda policy: {"unstable_because": reason.get(policy, "")})
     assert "reference, P: unstable: the load is 1.08; no difference is given" in text
     assert "Load of the baseline P" in text and "43.6" not in text
     assert 'class="better"' not in text and 'class="worse"' not in text
@@ -180,19 +185,7 @@ def test_the_report_says_which_cells_are_unstable(tmp_path: Path) -> None:
 
 def test_colours_of_the_page_are_those_of_the_figures(tmp_path: Path) -> None:
     half = {"response_mean_s_half_width_99": 0.5}
-    folders = [
-        schedule_files.write_cell(
-            tmp_path / "cluster/reference" / policy,
-            policy,
-            label,
-            [schedule_files.allocation(*job) for job in allocations],
-            classes={"low": half, "high": half},
-            baseline=policy == "p",
-        )
-        for policy, (label, allocations) in schedule_files.STAYS_OF.items()
-    ]
-    inputs = files.inputs([], [], schedule=tuple(folders))
-    text = evaluate(inputs, tmp_path / "out").read_text()
+    text = page(tmp_path, lambda policy: {"classes": {"low": half, "high": half}})
     assert "<strong>DA(0,20): least energy and response of low, but worse" in text
     assert text.count('<div class="better">') == text.count('<div class="worse">') == 1
     assert "<li><strong>DA(0,20)" in text
