@@ -82,7 +82,7 @@ def test_a_tool_of_uv_keeps_what_it_had(tmp_path: Path) -> None:
     """It is made anew by each command, which therefore names all that is to be in it."""
     own, first, second = (wheel(tmp_path, name) for name in ("trimtab", "first", "second"))
     folders = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
-    run(f"uv tool install --python {sys.executable} {own}", **folders)
+    run(shlex.join(["uv", "tool", "install", "--python", sys.executable, str(own)]), **folders)
     tool = tmp_path / "tools/trimtab"
     for package in (first, second):
         command = adding([str(package)], tool)

@@ -16,7 +16,7 @@ MICRO, OF_NETWORKS = ("cholesky", "stream_barriers"), ("lenet", "detector")
 def sanitized(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [program, "--size", "32", "--block", "8", "--workers", "3", *words],
-        env={**ENVIRONMENT, "TSAN_OPTIONS": f"suppressions={SUPPRESSIONS}"},
+        env={**ENVIRONMENT, "TSAN_OPTIONS": f"suppressions='{SUPPRESSIONS}'"},
         capture_output=True,
         text=True,
         timeout=100,
