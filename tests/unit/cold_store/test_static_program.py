@@ -254,8 +254,8 @@ def test_a_helper_in_python_is_asked(program: Path, tmp_path: Path) -> None:
     digest = registry.add("team/app", index.to_bytes())
     helper = tmp_path / "docker-credential-test"
     said = json.dumps({"Username": "me", "Secret": "secret"})
-    words = [sys.executable, "-c", f"print({said!r})"]
-    helper.write_text(f"#!/bin/sh\nexec {shlex.join(words)}\n")
+    python = [sys.executable, "-c", f"print({said!r})"]
+    helper.write_text(f"#!/bin/sh\nexec {shlex.join(python)}\n")
     helper.chmod(0o755)
     (tmp_path / "config.json").write_text('{"credsStore": "test"}')
     address = f"unix:{tmp_path}/socket"
