@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType, Outage
+from trimtab.clusters.cluster import Cluster, JobClass, NodeType, Outage
+from trimtab.clusters.hardware_types import node_type_of
 from trimtab.clusters.round_times import RoundServiceTimes
 from trimtab.config.groups.cluster import ClusterConfig
-from trimtab.config.groups.hardware import FrequencyLevel, Hardware
+from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
 from trimtab.errors import UserError
 from trimtab.records.trace_facts import MeasuredWorkload
 
-GIB = 1 << 30
 ENGINE = "engine"
 
 
@@ -32,7 +32,7 @@ def cluster_of(config: ClusterConfig, hardware: Sequence[Hardware]) -> Cluster:
         engine = _engine(hardware[0], counts[0], config.engine_slots)
         return Cluster((engine,), (1,))
     return Cluster(
-        tuple(_node_type(machine) for machine in hardware),
+        tuple(node_type_of(machine) for machine in hardware),
         counts,
         tuple(Outage(outage.node, outage.start_s, outage.end_s) for outage in config.outages),
     )
@@ -84,7 +84,7 @@ def _measured_class(
         # Measured at the highest level only: lower ones scale as the node's own.
         for machine in hardware:
             if machine.name == measured.hardware:
-                own = [level.active_w for level in _node_type(machine).levels]
+                own = [level.active_w for level in node_type_of(machine).levels]
                 whole_node_w = measured.active_w * machine.cores / facts.cores
                 active_w[machine.name] = [whole_node_w * watts / own[-1] for watts in own]
     return JobClass(
@@ -98,39 +98,10 @@ def _measured_class(
 
 
 def _engine(machine: Hardware, count: int, slots: int) -> NodeType:
-    together = _node_type(machine, count)
+    together = node_type_of(machine, count)
     lowest = together.levels[0].speed
     levels = tuple(replace(level, speed=level.speed / lowest) for level in together.levels)
     return replace(together, name=ENGINE, cpu_milli=slots * 1000, levels=levels)
-
-
-def _node_type(machine: Hardware, count: int = 1) -> NodeType:
-    """Return `count` machines as one node: memory modules and GPUs add to its idle power."""
-    idle_w = (
-        machine.idle_w
-        + machine.memory_w_per_gib * machine.memory_gib
-        + machine.gpu_count * machine.gpu_idle_w
-    )
-    levels = machine.levels or [FrequencyLevel(frequency_ghz=1.0, speed=1.0, busy_w=machine.busy_w)]
-    return NodeType(
-        name=machine.name,
-        cpu_milli=machine.cores * count * 1000,
-        memory_bytes=int(machine.memory_gib * GIB) * count,
-        idle_w=idle_w * count,
-        levels=tuple(
-            Level(
-                speed=machine.speed * level.speed,
-                active_w=(level.busy_w - machine.idle_w) * count,
-                gpu_active_w=(machine.gpu_busy_w if level.gpu_busy_w is None else level.gpu_busy_w)
-                - machine.gpu_idle_w,
-            )
-            for level in levels
-        ),
-        gpu_milli=machine.gpu_count * count * 1000,
-        load_curve=tuple(machine.load_curve),
-        network_bytes_per_s=machine.network_bytes_per_s * count,
-        enclave=machine.enclave or "",
-    )
 
 
 def _bytes(size_gb: float) -> int:

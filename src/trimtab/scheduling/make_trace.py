@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trimtab.clusters.hardware_types import GIB
 from trimtab.clusters.round_times import service_times
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import (
@@ -28,7 +29,7 @@ from trimtab.records.trace_facts import (
     ServiceSource,
     TraceFacts,
 )
-from trimtab.scheduling.from_config import GIB, cluster_of, measured_work, rounds_of
+from trimtab.scheduling.from_config import cluster_of, measured_work, rounds_of
 from trimtab.scheduling.measured import MeasuredClasses, with_rounds
 from trimtab.traces import distribution
 from trimtab.traces.formats.registry import read_format

@@ -12,13 +12,14 @@ from dataclasses import replace
 import numpy as np
 
 from trimtab.clusters.cluster import Cluster, JobClass, NodeType
+from trimtab.clusters.hardware_types import GIB
 from trimtab.clusters.round_times import service_times
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.enclave import Enclave, Secure
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
 from trimtab.config.stages import TraceStage
 from trimtab.policies.facts import Asked
-from trimtab.scheduling.from_config import ENGINE, GIB, rounds_of
+from trimtab.scheduling.from_config import ENGINE, rounds_of
 from trimtab.secure_tasks.cost import Bound, EnclaveTask, protected_s
 
 _SAMPLE = 2_000  # jobs of rounds, to compare mean times

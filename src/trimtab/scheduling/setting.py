@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 
 from trimtab.clusters.cluster import Cluster, JobClass
+from trimtab.clusters.hardware_types import GIB
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import JobClassConfig
 from trimtab.config.stages import TraceStage
 from trimtab.policies.facts import Asked, PolicyInputs, ProbeRun, probe_nodes
 from trimtab.records.trace_facts import TraceFacts
-from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of
+from trimtab.scheduling.from_config import cluster_of, job_classes_of
 from trimtab.scheduling.make_trace import frames_of
 from trimtab.scheduling.measured import MeasuredClasses, with_rounds
 from trimtab.scheduling.protection import protect

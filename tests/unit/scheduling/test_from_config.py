@@ -3,12 +3,13 @@
 import pytest
 
 from trimtab.clusters.cluster import Outage
+from trimtab.clusters.hardware_types import GIB
 from trimtab.config.groups.cluster import ClusterConfig, OutageConfig
 from trimtab.config.groups.hardware import FrequencyLevel, Hardware
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
 from trimtab.errors import UserError
 from trimtab.records.trace_facts import MeasuredWorkload
-from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of, measured_work
+from trimtab.scheduling.from_config import cluster_of, job_classes_of, measured_work
 
 SMALL = Hardware("small", 2, 10.0, 30.0, 0.5, 8.0, "test", speed=2.0)
 LARGE = Hardware(

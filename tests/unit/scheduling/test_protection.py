@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.clusters.cluster import JobClass
+from trimtab.clusters.hardware_types import GIB
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.enclave import CostRange, Enclave, PageCache, Secure, ThreadLimit
 from trimtab.config.groups.hardware import FrequencyLevel, Hardware
@@ -32,7 +33,7 @@ from trimtab.records.tables import ALLOCATIONS, SCHEDULED
 from trimtab.scheduling.cell import simulate_cell
 from trimtab.scheduling.deflate import deflate
 from trimtab.scheduling.formula import calculate
-from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of
+from trimtab.scheduling.from_config import cluster_of, job_classes_of
 from trimtab.scheduling.make_trace import make_trace
 from trimtab.scheduling.measured import MeasuredClasses
 from trimtab.scheduling.protection import protect
