@@ -62,12 +62,21 @@ def build_plugin(
     module = choose(
         package, path, f"{what}: kind", kind, lambda each: each if hasattr(each, "build") else None
     )
+    return build_from(module, what, parameters, facts)
+
+
+def build_from(module: ModuleType, what: str, parameters: Mapping[str, Any], *facts: Any) -> Any:
+    """Return what the `build` of a module makes of `facts` and `parameters`.
+
+    Raises UserError, which begins with `what` it was to be, for an unknown parameter, and as the
+    module does.
+    """
     made_with = getattr(module, "MADE_WITH", module.build)  # a class, for kinds with many keys
     keys = [name for name in inspect.signature(made_with).parameters if name != "facts"]
     unknown = sorted(set(parameters) - set(keys))
     if unknown:
         raise UserError(
-            f"{what}: parameters: {', '.join(unknown)} given; the keys of {kind} are: "
-            f"{', '.join(keys) or 'none'}"
+            f"{what}: parameters: {', '.join(unknown)} given; the keys of "
+            f"{module.__name__.rpartition('.')[2]} are: {', '.join(keys) or 'none'}"
         )
-    return module.build(facts, **parameters)
+    return module.build(*facts, **parameters)

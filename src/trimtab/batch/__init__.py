@@ -1,0 +1,1 @@
+"""Batch queues: jobs of several nodes, with estimates of run times, in a model."""

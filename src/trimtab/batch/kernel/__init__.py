@@ -1,0 +1,1 @@
+"""The compiled simulator of batch queues."""

@@ -1,0 +1,129 @@
+"""The search for waiting jobs that start now: without backfilling, with any, and EASY's."""
+
+from typing import Any
+
+from trimtab.batch.kernel.layout import NIL, BatchState
+from trimtab.batch.kernel.lists import remove, waiting_place
+from trimtab.batch.kernel.reservation import reserve
+from trimtab.batch.kernel.starting import has_space, start_anywhere, start_on
+from trimtab.clusters.compiled import lean
+
+NONE, ANY, EASY, CONSERVATIVE = range(4)  # as policies.base.Backfill
+
+
+@lean
+def _backfill(s: BatchState, slot: int, row: Any) -> bool:
+    """Start a job behind the first one, where it does not delay that one's reservation."""
+    job, clock = s.jobs[slot], s.clock[0]
+    for rank in range(s.preferred.shape[1]):
+        number = s.preferred[job.kind, rank]
+        if number == NIL:
+            return False
+        ends_s = clock.now_s + job.estimate_s * s.sites[job.kind, number].slowdown
+        keeps = number == clock.shadow_type and ends_s > clock.shadow_s
+        if keeps:
+            site = s.sites[job.kind, number]
+            if site.failed_at == s.types[number].version and job.parts >= site.failed_parts:
+                continue
+        if start_on(s, slot, number, row, keeps):
+            return True
+    return False
+
+
+@lean
+def _free_cores(s: BatchState) -> bool:
+    free = False
+    for number in range(len(s.types)):
+        free |= s.types[number].cpu > 0
+    return free
+
+
+@lean
+def _start_in_order(s: BatchState, row: Any) -> bool:
+    """Start waiting jobs in order until one has no room; return whether space sufficed."""
+    clock = s.clock[0]
+    started = 0
+    enough = True
+    while started < clock.waiting:
+        slot = s.waiting[started]
+        enough = has_space(s, slot)
+        if not enough or not start_anywhere(s, slot, row):
+            break
+        started += 1
+    if started > 0:
+        clock.waiting -= started
+        for at in range(clock.waiting):
+            s.waiting[at] = s.waiting[at + started]
+    return enough
+
+
+@lean
+def _start_any(s: BatchState, first: int, row: Any) -> bool:
+    """Try all waiting jobs from the place `first` on; return whether space sufficed."""
+    clock = s.clock[0]
+    kept, enough = first, True
+    possible = _free_cores(s)
+    for at in range(first, clock.waiting):
+        slot = s.waiting[at]
+        if possible and enough:
+            enough = has_space(s, slot)
+            if enough and _try(s, slot, row):
+                possible = _free_cores(s)
+                continue
+        s.waiting[kept] = slot
+        kept += 1
+    clock.waiting = kept
+    return enough
+
+
+@lean
+def _start_fresh(s: BatchState, row: Any) -> bool:
+    """Try the jobs submitted since the last search; return whether space sufficed."""
+    clock = s.clock[0]
+    for at in range(clock.fresh):
+        slot = s.fresh[at]
+        if not has_space(s, slot):
+            return False
+        place = waiting_place(s, s.waiting, clock.waiting, slot)
+        if place < clock.waiting and s.waiting[place] == slot and _try(s, slot, row):
+            remove(s.waiting, clock.waiting, place)
+            clock.waiting -= 1
+    return True
+
+
+@lean
+def _try(s: BatchState, slot: int, row: Any) -> bool:
+    if s.clock[0].backfill == ANY:
+        return bool(start_anywhere(s, slot, row))
+    return bool(_backfill(s, slot, row))
+
+
+@lean
+def start_waiting(s: BatchState, row: Any) -> bool:
+    """Start the waiting jobs that may start now; return whether space sufficed.
+
+    Where nothing was freed since the last search, only jobs submitted meanwhile can start: room
+    only shrank, and so did what the first job's reservation leaves.
+    """
+    clock = s.clock[0]
+    enough = True
+    if clock.backfill != ANY:
+        enough = _start_in_order(s, row)
+    if enough and clock.waiting > 0:
+        if clock.backfill == ANY:
+            enough = _start_any(s, 0, row) if clock.grown else _start_fresh(s, row)
+        elif clock.backfill == EASY:
+            head = s.waiting[0]
+            if clock.grown or clock.head != head:
+                reserve(s, head)
+                clock.head = head
+                enough = _start_any(s, 1, row)
+            else:
+                enough = _start_fresh(s, row)
+    if not enough:
+        clock.grown = 1  # all are tried again
+        return False
+    clock.grown = clock.fresh = 0
+    if clock.waiting == 0:
+        clock.head = NIL
+    return True

@@ -1,0 +1,80 @@
+"""The records of the simulator of batch queues, and what their fields mean.
+
+Times are seconds since the first submission. Resources of a node are a row of whole numbers: free
+thousandths of a core, free bytes of memory, then free thousandths of each GPU.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# An unsigned index saves the test for negative ones.
+index = np.uint64
+CPU, MEMORY, GPUS = 0, 1, 2  # columns of a node's row; GPUS is the first GPU
+WHOLE_GPU = 1000
+NIL = -1
+# Why the simulator returns: it is done; it needs space for allocations; jobs need their order.
+DONE, NEED_SPACE, NEED_ORDER = range(3)
+
+
+def _record(**fields: str) -> np.dtype[np.void]:
+    """Return the record of fields, given as a text of names for each type."""
+    return np.dtype(
+        [(name, kind) for kind, names in fields.items() for name in names.split()], align=True
+    )
+
+
+# A job. `kind`: of its parts; `order`: the smallest is served first; `ends_s`: its end by the
+# estimate; `type`: of its nodes once it started; `first`: its first allocation; `planned_s`,
+# `planned_type`: its reservation under conservative backfilling.
+JOB = _record(
+    f8="submit_s run_s estimate_s order start_s end_s ends_s planned_s share",
+    i8="kind parts user type first nodes planned_type",
+)
+# A kind of part: its demands; `distinct`: each on a node of its own.
+KIND = _record(i8="cpu memory gpu distinct")
+# Parts of a job on one node. `gpus`: the GPUs that they have, as bits; `next`: of the same job, or
+# the next free one.
+ALLOCATION = _record(i8="node parts gpus next")
+# A node type: its nodes, and what is free on them together. `version` grows when resources are
+# freed; `lowest`: no node before it has a free core.
+TYPE = _record(i8="first_node nodes cpu memory gpu version lowest")
+# A kind on a node type. `slowdown`: run time relative to the recorded one, infinite where it cannot
+# run; `failed_parts` had no room when the type had the version `failed_at`.
+SITE = _record(f8="slowdown", i8="failed_parts failed_at")
+# A step of a type's profile: what is free on its nodes together from `at_s` on.
+STEP = _record(f8="at_s", i8="cpu memory gpu")
+# What a user has: the share of the cluster now, and the decayed use until `at_s`.
+USER = _record(f8="share usage_s at_s")
+CLOCK = _record(
+    f8="now_s reorder_at_s reorder_s half_life_s shadow_s",
+    # `arrived`: jobs submitted so far; `ordered`: of these, those that have an order; `waiting`,
+    # `fresh`, `running`: lengths of the lists; `free`: the first free allocation; `grown`:
+    # resources were freed since the last search; `head`: the first waiting job, which has the
+    # reservation at `shadow_s` on nodes of `shadow_type`; `space`: free allocations; `keeps`:
+    # allocations of ended jobs stay.
+    i8="arrived ordered waiting fresh running free space grown head shadow_type backfill keeps",
+)
+
+
+class BatchState(NamedTuple):
+    """The simulator's arrays."""
+
+    clock: NDArray[np.void]  # one CLOCK
+    jobs: NDArray[np.void]  # JOB
+    kinds: NDArray[np.void]  # KIND
+    types: NDArray[np.void]  # TYPE
+    sites: NDArray[np.void]  # SITE [kind, type]
+    preferred: NDArray[np.int64]  # [kind, rank]: node types, the best first; NIL behind them
+    users: NDArray[np.void]  # USER
+    free: NDArray[np.int64]  # [node, resource]
+    later: NDArray[np.int64]  # the same at the shadow time, without the first job's reservation
+    waiting: NDArray[np.int64]  # jobs in order
+    fresh: NDArray[np.int64]  # jobs submitted since the last search, in order
+    running: NDArray[np.int64]  # jobs by estimated end
+    heap: NDArray[np.int64]  # jobs by end
+    chosen: NDArray[np.int64]  # [node, (number, parts)]: scratch space
+    allocations: NDArray[np.void]  # ALLOCATION
+    profile: NDArray[np.void]  # STEP [type, step]: what running and waiting jobs leave
+    steps: NDArray[np.int64]  # [type]: steps of its profile

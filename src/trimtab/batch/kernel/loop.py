@@ -1,0 +1,88 @@
+"""The event loop: ends and submissions of one instant, then the starts.
+
+A job whose order is asked again in intervals takes the loop back to its caller.
+"""
+
+import math
+from typing import Any
+
+from trimtab.batch.kernel.backfilling import CONSERVATIVE, start_waiting
+from trimtab.batch.kernel.layout import DONE, NEED_ORDER, NEED_SPACE, NIL, BatchState
+from trimtab.batch.kernel.lists import insert, waiting_place
+from trimtab.batch.kernel.profile import give_back_plan, start_planned
+from trimtab.batch.kernel.starting import end_first
+from trimtab.clusters.compiled import lean
+
+
+@lean
+def _submit(s: BatchState, slot: int) -> None:
+    clock = s.clock[0]
+    s.jobs[slot].planned_type = NIL
+    insert(s.waiting, clock.waiting, waiting_place(s, s.waiting, clock.waiting, slot), slot)
+    clock.waiting += 1
+    insert(s.fresh, clock.fresh, waiting_place(s, s.fresh, clock.fresh, slot), slot)
+    clock.fresh += 1
+
+
+@lean
+def _end(s: BatchState) -> None:
+    slot = end_first(s)
+    if s.clock[0].backfill == CONSERVATIVE and s.jobs[slot].end_s < s.jobs[slot].ends_s:
+        give_back_plan(s, slot)
+
+
+@lean
+def sort_waiting(s: BatchState) -> None:
+    """Sort the waiting jobs by their new order."""
+    clock = s.clock[0]
+    count = clock.waiting
+    clock.waiting = 0
+    for at in range(count):
+        slot = s.waiting[at]
+        insert(s.waiting, at, waiting_place(s, s.waiting, at, slot), slot)
+    clock.waiting = count
+    clock.grown = 1
+
+
+@lean
+def _next_s(s: BatchState) -> float:
+    """Return the time of the next event."""
+    clock = s.clock[0]
+    at_s = math.inf
+    if clock.running > 0:
+        at_s = s.jobs[s.heap[0]].end_s
+    if clock.arrived < len(s.jobs):
+        at_s = min(at_s, s.jobs[clock.arrived].submit_s)
+    if clock.waiting > 0:
+        at_s = min(at_s, clock.reorder_at_s)
+    return at_s
+
+
+@lean
+def run(s: BatchState, row: Any) -> Any:
+    """Continue until the end or until the caller is needed; return why (layout).
+
+    NEED_SPACE: more allocations, or steps of the profile. NEED_ORDER: waiting jobs and those from
+    `ordered` to `arrived` need their `order`; the caller sets `ordered`, and then `reorder_at_s`.
+    `row` is scratch space of one node's resources.
+    """
+    clock = s.clock[0]
+    while True:
+        if clock.backfill == CONSERVATIVE:
+            if 4 * (clock.waiting + clock.running + 2) > s.profile.shape[1]:
+                return NEED_SPACE
+            if not start_planned(s, row):
+                return NEED_SPACE
+        elif not start_waiting(s, row):
+            return NEED_SPACE
+        at_s = _next_s(s)
+        if at_s == math.inf:
+            return DONE
+        clock.now_s = at_s
+        while clock.running > 0 and s.jobs[s.heap[0]].end_s == at_s:
+            _end(s)
+        while clock.arrived < len(s.jobs) and s.jobs[clock.arrived].submit_s == at_s:
+            _submit(s, clock.arrived)
+            clock.arrived += 1
+        if clock.waiting > 0 and (at_s >= clock.reorder_at_s or clock.ordered < clock.arrived):
+            return NEED_ORDER

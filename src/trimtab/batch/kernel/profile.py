@@ -1,0 +1,165 @@
+"""Conservative backfilling: each waiting job has a reservation in a profile of free resources.
+
+The profile has, for each node type, what is free on its nodes together, by time. A reserved job
+whose nodes are too fragmented at its time waits for the next end of a job.
+"""
+
+import math
+from typing import Any
+
+from trimtab.batch.kernel.layout import NIL, BatchState
+from trimtab.batch.kernel.starting import has_space, start_on
+from trimtab.clusters.compiled import lean
+
+
+@lean
+def _breakpoint(s: BatchState, number: int, at_s: float) -> int:
+    """Return the step of a type's profile that begins at a time, which is added if missing."""
+    profile, steps = s.profile[number], s.steps
+    length = steps[number]
+    low, high = 0, length
+    while low < high:
+        middle = (low + high) // 2
+        if profile[middle].at_s < at_s:
+            low = middle + 1
+        else:
+            high = middle
+    if low < length and profile[low].at_s == at_s:
+        return low
+    for place in range(length, low, -1):
+        profile[place] = profile[place - 1]
+    profile[low] = profile[low - 1]
+    profile[low].at_s = at_s
+    steps[number] = length + 1
+    return low
+
+
+@lean
+def _change(s: BatchState, slot: int, number: int, begin_s: float, end_s: float, sign: int) -> None:
+    """Add (`sign` 1) or subtract a job's demands on a type from one time to another."""
+    if not end_s > begin_s:
+        return
+    job = s.jobs[slot]
+    kind = s.kinds[job.kind]
+    begin, end = _breakpoint(s, number, begin_s), _breakpoint(s, number, end_s)
+    for at in range(begin, end):
+        step = s.profile[number, at]
+        step.cpu += sign * job.parts * kind.cpu
+        step.memory += sign * job.parts * kind.memory
+        step.gpu += sign * job.parts * kind.gpu
+
+
+@lean
+def _forget_past(s: BatchState, number: int) -> None:
+    """Remove steps of a type's profile that are over, and join equal neighbours."""
+    profile, length, now_s = s.profile[number], s.steps[number], s.clock[0].now_s
+    kept = 0
+    for at in range(1, length):
+        step, last = profile[at], profile[kept]
+        same = step.cpu == last.cpu and step.memory == last.memory and step.gpu == last.gpu
+        if same:
+            continue
+        if step.at_s > now_s:
+            kept += 1
+        profile[kept] = profile[at]
+    s.steps[number] = kept + 1
+
+
+@lean
+def _earliest(s: BatchState, slot: int, number: int) -> float:
+    """Return the earliest time from now on at which a type has room for a job to its end."""
+    job = s.jobs[slot]
+    kind, profile, length = s.kinds[job.kind], s.profile[number], s.steps[number]
+    duration_s = job.estimate_s * s.sites[job.kind, number].slowdown
+    begin_s = s.clock[0].now_s
+    at = 0
+    while at + 1 < length and profile[at + 1].at_s <= begin_s:
+        at += 1
+    first = at
+    while at < length and (at == first or profile[at].at_s < begin_s + duration_s):
+        step = profile[at]
+        if (
+            step.cpu < job.parts * kind.cpu
+            or step.memory < job.parts * kind.memory
+            or step.gpu < job.parts * kind.gpu
+        ):
+            if at + 1 == length:
+                return math.inf
+            first = at + 1
+            begin_s = profile[first].at_s
+        at += 1
+    return float(begin_s)
+
+
+@lean
+def _plan(s: BatchState, slot: int) -> None:
+    """Reserve a job's earliest place; ties: the preferred node type."""
+    job = s.jobs[slot]
+    job.planned_s, job.planned_type = math.inf, NIL
+    for rank in range(s.preferred.shape[1]):
+        number = s.preferred[job.kind, rank]
+        if number == NIL:
+            break
+        at_s = _earliest(s, slot, number)
+        if at_s < job.planned_s:
+            job.planned_s, job.planned_type = at_s, number
+    if job.planned_type != NIL:
+        _change_plan(s, slot, job.planned_s, -1)
+
+
+@lean
+def _change_plan(s: BatchState, slot: int, from_s: float, sign: int) -> None:
+    """Add or subtract a job's reservation from a time on."""
+    job = s.jobs[slot]
+    slowdown = s.sites[job.kind, job.planned_type].slowdown
+    _change(s, slot, job.planned_type, from_s, job.planned_s + job.estimate_s * slowdown, sign)
+
+
+@lean
+def give_back_plan(s: BatchState, slot: int) -> None:
+    """Free in the profile what a job that has ended early had until the end of its estimate."""
+    job = s.jobs[slot]
+    _change(s, slot, job.type, s.clock[0].now_s, job.ends_s, 1)
+
+
+@lean
+def start_planned(s: BatchState, row: Any) -> bool:
+    """Start the waiting jobs whose time has come; return whether space sufficed.
+
+    Where a job ended early, all reservations are renewed in order. None is later than before.
+    """
+    clock = s.clock[0]
+    if clock.grown:
+        for number in range(len(s.types)):
+            _forget_past(s, number)
+        for at in range(clock.waiting):
+            slot = s.waiting[at]
+            if s.jobs[slot].planned_type != NIL:
+                _change_plan(s, slot, max(clock.now_s, s.jobs[slot].planned_s), 1)
+                _plan(s, slot)
+        clock.grown = 0
+    for at in range(clock.fresh):
+        _plan(s, s.fresh[at])
+    clock.fresh = 0
+    kept, enough = 0, True
+    for at in range(clock.waiting):
+        slot = s.waiting[at]
+        if enough and s.jobs[slot].planned_s <= clock.now_s:
+            enough = has_space(s, slot)
+            if enough and _start_planned(s, slot, row):
+                continue
+        s.waiting[kept] = slot
+        kept += 1
+    clock.waiting = kept
+    return enough
+
+
+@lean
+def _start_planned(s: BatchState, slot: int, row: Any) -> bool:
+    job, now_s = s.jobs[slot], s.clock[0].now_s
+    if not start_on(s, slot, job.planned_type, row, False):
+        return False
+    if job.planned_s < now_s:  # its nodes were too fragmented
+        _change_plan(s, slot, now_s, 1)
+        _change(s, slot, job.type, now_s, job.ends_s, -1)
+    return True

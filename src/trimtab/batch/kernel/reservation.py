@@ -1,0 +1,93 @@
+"""EASY's reservation: when and where the first waiting job gets its nodes by the estimates."""
+
+import math
+from typing import Any
+
+from trimtab.batch.kernel.layout import CPU, NIL, BatchState, index
+from trimtab.batch.kernel.nodes import change, choose_gpus, fit
+from trimtab.clusters.compiled import lean
+
+
+@lean
+def _release_later(s: BatchState, slot: int, parts_of: Any, most: int) -> int:
+    """Free a running job's nodes in `later`; return how many more parts of `parts_of` fit."""
+    job = s.jobs[slot]
+    kind = s.kinds[job.kind]
+    more = 0
+    entry = job.first
+    while entry != NIL:
+        allocation = s.allocations[entry]
+        row = s.later[allocation.node]
+        more -= fit(row, parts_of, most)
+        change(row, kind, allocation.parts, allocation.gpus, 1)
+        more += fit(row, parts_of, most)
+        entry = allocation.next
+    return more
+
+
+@lean
+def _foresee(s: BatchState, slot: int, number: int) -> float:
+    """Return when a job gets nodes of a type; then `later` has what is free at that time."""
+    job, of_type = s.jobs[slot], s.types[number]
+    kind = s.kinds[job.kind]
+    begin, end = of_type.first_node, of_type.first_node + of_type.nodes
+    for node in range(begin, end):
+        for at in range(s.free.shape[1]):
+            s.later[index(node), index(at)] = s.free[index(node), index(at)]
+    fitting = 0
+    for node in range(of_type.lowest, end):
+        if s.free[index(node), index(CPU)] >= kind.cpu:
+            fitting += fit(s.free[index(node)], kind, job.parts)
+    at_s = s.clock[0].now_s if fitting >= job.parts else math.inf
+    for at in range(s.clock[0].running):
+        running = s.jobs[s.running[at]]
+        if running.type != number:
+            continue
+        if running.ends_s > at_s:
+            break
+        fitting += _release_later(s, s.running[at], kind, job.parts)
+        if fitting >= job.parts:
+            at_s = min(at_s, running.ends_s)
+    return at_s
+
+
+@lean
+def _take_later(s: BatchState, slot: int, number: int) -> None:
+    """Take a job's nodes in `later`: first those that have less room now."""
+    job, of_type = s.jobs[slot], s.types[number]
+    kind = s.kinds[job.kind]
+    left = job.parts
+    for anywhere in range(2):
+        for node in range(of_type.first_node, of_type.first_node + of_type.nodes):
+            if left == 0:
+                return
+            cores = s.later[index(node), index(CPU)]
+            if cores < kind.cpu or (not anywhere and cores == s.free[index(node), index(CPU)]):
+                continue
+            fitting = fit(s.later[index(node)], kind, left)
+            if fitting == 0 or (not anywhere and fitting <= fit(s.free[index(node)], kind, left)):
+                continue
+            for _ in range(fitting):
+                change(s.later[node], kind, 1, choose_gpus(s.later[node], kind, 1), -1)
+            left -= fitting
+
+
+@lean
+def reserve(s: BatchState, slot: int) -> None:
+    """Reserve nodes of the type that has them first; ties: the preferred one."""
+    clock = s.clock[0]
+    kind = s.jobs[slot].kind
+    clock.shadow_s, clock.shadow_type = math.inf, NIL
+    last = NIL
+    for rank in range(s.preferred.shape[1]):
+        number = s.preferred[kind, rank]
+        if number == NIL:
+            break
+        at_s = _foresee(s, slot, number)
+        last = number
+        if at_s < clock.shadow_s:
+            clock.shadow_s, clock.shadow_type = at_s, number
+    if clock.shadow_type != NIL:
+        if last != clock.shadow_type:
+            _foresee(s, slot, clock.shadow_type)
+        _take_later(s, slot, clock.shadow_type)

@@ -1,0 +1,88 @@
+"""Starts and ends of jobs."""
+
+from typing import Any
+
+from trimtab.batch.kernel.layout import NIL, WHOLE_GPU, BatchState
+from trimtab.batch.kernel.lists import insert, pop_end, push_end, remove, running_place
+from trimtab.batch.kernel.nodes import allocate, release, search
+from trimtab.clusters.compiled import lean
+
+
+@lean
+def _used(s: BatchState, user: int) -> None:
+    """Update what a user has used until now."""
+    of_user, clock = s.users[user], s.clock[0]
+    elapsed_s = clock.now_s - of_user.at_s
+    if elapsed_s > 0.0:
+        kept = 0.5 ** (elapsed_s / clock.half_life_s)
+        lasting_s = clock.half_life_s / 0.6931471805599453  # the integral of the decay
+        of_user.usage_s = of_user.usage_s * kept + of_user.share * lasting_s * (1.0 - kept)
+        of_user.at_s = clock.now_s
+
+
+@lean
+def has_space(s: BatchState, slot: int) -> bool:
+    """Return whether there is space for a job's allocations."""
+    job = s.jobs[slot]
+    shares = 0 < s.kinds[job.kind].gpu < WHOLE_GPU  # each part has an allocation of its own
+    most = job.parts if shares else min(job.parts, len(s.free))
+    return bool(s.clock[0].space >= most)
+
+
+@lean
+def start_on(s: BatchState, slot: int, number: int, row: Any, keeps: bool) -> bool:
+    """Start a job on nodes of a type, if there is room.
+
+    `keeps`: it leaves the first job's reservation alone.
+    """
+    job, clock = s.jobs[slot], s.clock[0]
+    site, of_type = s.sites[job.kind, number], s.types[number]
+    if not keeps and site.failed_at == of_type.version and job.parts >= site.failed_parts:
+        return False
+    count = search(s, number, job.kind, job.parts, row, keeps)
+    if count == 0:
+        if not keeps:
+            if site.failed_at != of_type.version:
+                site.failed_at, site.failed_parts = of_type.version, job.parts
+            else:
+                site.failed_parts = min(site.failed_parts, job.parts)
+        return False
+    allocate(s, slot, number, count, row, keeps)
+    job.type = number
+    job.start_s = clock.now_s
+    job.end_s = clock.now_s + job.run_s * site.slowdown
+    job.ends_s = clock.now_s + job.estimate_s * site.slowdown
+    _used(s, job.user)
+    s.users[job.user].share += job.share
+    push_end(s, clock.running, slot)
+    insert(s.running, clock.running, running_place(s, slot), slot)
+    clock.running += 1
+    return True
+
+
+@lean
+def start_anywhere(s: BatchState, slot: int, row: Any) -> bool:
+    """Start a job on the preferred node type with room, if there is one."""
+    kind = s.jobs[slot].kind
+    for rank in range(s.preferred.shape[1]):
+        number = s.preferred[kind, rank]
+        if number == NIL:
+            return False
+        if start_on(s, slot, number, row, False):
+            return True
+    return False
+
+
+@lean
+def end_first(s: BatchState) -> int:
+    """End the job that ends first, and return it."""
+    clock = s.clock[0]
+    slot = pop_end(s, clock.running)
+    remove(s.running, clock.running, running_place(s, slot))
+    clock.running -= 1
+    release(s, slot)
+    user = s.jobs[slot].user
+    _used(s, user)
+    s.users[user].share -= s.jobs[slot].share
+    clock.grown = 1
+    return slot

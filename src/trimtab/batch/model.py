@@ -1,0 +1,193 @@
+"""The arrays of the simulator for the jobs of an operator on a cluster."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trimtab.batch.kernel import layout
+from trimtab.batch.kernel.layout import NIL, WHOLE_GPU, BatchState
+from trimtab.batch.policies.base import BatchPolicy
+from trimtab.clusters.cluster import Cluster, NodeType
+from trimtab.errors import UserError
+
+_SPACE = 1024
+
+
+class Kinds(NamedTuple):
+    """The kinds of parts of some jobs, and what they are on each node type: [kind, type].
+
+    `of_job` is the kind of each job, `rows` the demands. `slowdown` is the run time relative to the
+    recorded one, infinite where no part fits. `power_w`: of one part, above idle. `most_parts`:
+    that fit the empty nodes of the type.
+    """
+
+    of_job: NDArray[np.int64]
+    rows: NDArray[np.void]
+    slowdown: NDArray[np.float64]
+    power_w: NDArray[np.float64]
+    most_parts: NDArray[np.int64]
+
+
+def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
+    """Return the kinds of parts of `jobs` (BATCH_JOBS).
+
+    A share of more than one GPU is rounded up to whole ones, and each part has a thousandth of a
+    core or more. The reference of a run time is the first node type that has the job's gpu_type, or
+    else the cluster's first.
+    """
+    gpu = jobs["gpu_milli"].to_numpy(np.int64)
+    demands = pd.DataFrame(
+        {
+            "cpu": np.maximum(jobs["cpu_milli"].to_numpy(np.int64), 1),
+            "memory": jobs["memory_bytes"].to_numpy(np.int64),
+            "gpu": np.where(gpu > WHOLE_GPU, -(-gpu // WHOLE_GPU) * WHOLE_GPU, gpu),
+            "distinct": jobs["distinct"].to_numpy(bool).astype(np.int64),
+            "gpu_type": jobs["gpu_type"].astype(str).str.lower().to_numpy(),
+        }
+    )
+    groups = demands.groupby(list(demands.columns), sort=True)
+    of_job: NDArray[np.int64] = groups.ngroup().to_numpy(np.int64)
+    distinct = groups.size().reset_index()
+    rows = np.zeros(len(distinct), layout.KIND)
+    for name in ("cpu", "memory", "gpu", "distinct"):
+        rows[name] = distinct[name]
+    shape = (len(rows), len(cluster.node_types))
+    slowdown, power_w = np.full(shape, np.inf), np.zeros(shape)
+    most_parts = np.zeros(shape, np.int64)
+    speeds = np.array([node_type.levels[-1].speed for node_type in cluster.node_types])
+    tokens = [set(node_type.name.lower().split("_")) for node_type in cluster.node_types]
+    for number, (node_type, count) in enumerate(
+        zip(cluster.node_types, cluster.counts, strict=True)
+    ):
+        level = node_type.levels[-1]
+        power_w[:, number] = (
+            level.active_w * rows["cpu"] / node_type.cpu_milli
+            + level.gpu_active_w * rows["gpu"] / WHOLE_GPU
+        )
+        most_parts[:, number] = count * _parts_of_a_node(rows, node_type)
+    for name in distinct["gpu_type"].unique():
+        chosen = (distinct["gpu_type"] == name).to_numpy()
+        able = np.array([not name or name in token for token in tokens])
+        reference = speeds[np.argmax(able)]
+        slowdown[chosen] = np.where(able, reference / speeds, np.inf)
+    slowdown[most_parts == 0] = np.inf
+    return Kinds(of_job, rows, slowdown, power_w, most_parts)
+
+
+def _parts_of_a_node(rows: NDArray[np.void], node_type: NodeType) -> NDArray[np.int64]:
+    parts = node_type.cpu_milli // rows["cpu"]
+    asks = rows["memory"] > 0
+    parts[asks] = np.minimum(parts, node_type.memory_bytes // np.maximum(rows["memory"], 1))[asks]
+    gpus, gpu = node_type.gpu_milli // WHOLE_GPU, np.maximum(rows["gpu"], 1)
+    on_gpus = np.where(gpu >= WHOLE_GPU, gpus * WHOLE_GPU // gpu, gpus * (WHOLE_GPU // gpu))
+    parts = np.where(rows["gpu"] > 0, np.minimum(parts, on_gpus), parts)
+    return np.where(rows["distinct"] > 0, np.minimum(parts, 1), parts)
+
+
+def build_state(
+    jobs: pd.DataFrame, kinds: Kinds, cluster: Cluster, policy: BatchPolicy
+) -> BatchState:
+    """Return the arrays for jobs that all have room on the empty cluster."""
+    count, types = len(jobs), len(cluster.node_types)
+    clock = np.zeros(1, layout.CLOCK)
+    clock["backfill"], clock["half_life_s"] = int(policy.backfill), policy.usage_half_life_s
+    clock["reorder_at_s"], clock["head"], clock["shadow_type"] = np.inf, NIL, NIL
+    clock["free"] = NIL
+    rows = np.zeros(count, layout.JOB)
+    for name in ("submit_s", "run_s"):
+        rows[name] = jobs[name]
+    estimate_s = jobs["estimate_s"].to_numpy(np.float64)
+    rows["estimate_s"] = np.fmax(estimate_s, rows["run_s"])
+    rows["kind"], rows["parts"] = kinds.of_job, jobs["parts"]
+    rows["user"] = pd.factorize(jobs["user"])[0]
+    rows["share"] = shares(rows, kinds, cluster)
+    rows["order"], rows["first"], rows["start_s"] = np.inf, NIL, np.nan
+    nodes = cluster.size
+    most_gpus = max(node_type.gpu_milli for node_type in cluster.node_types) // WHOLE_GPU
+    free = np.zeros((nodes, layout.GPUS + most_gpus), np.int64)
+    of_types = np.zeros(types, layout.TYPE)
+    of_types["nodes"] = cluster.counts
+    of_types["first_node"] = np.cumsum(cluster.counts) - cluster.counts
+    of_types["lowest"] = of_types["first_node"]
+    of_types["version"] = 1
+    for of_type, node_type in zip(of_types, cluster.node_types, strict=True):
+        own = free[of_type["first_node"] :][: of_type["nodes"]]
+        own[:, layout.CPU], own[:, layout.MEMORY] = node_type.cpu_milli, node_type.memory_bytes
+        own[:, layout.GPUS : layout.GPUS + node_type.gpu_milli // WHOLE_GPU] = WHOLE_GPU
+        for name, field in (("cpu", "cpu_milli"), ("memory", "memory_bytes"), ("gpu", "gpu_milli")):
+            of_type[name] = getattr(node_type, field) * of_type["nodes"]
+    sites = np.zeros(kinds.slowdown.shape, layout.SITE)
+    sites["slowdown"] = kinds.slowdown
+    state = BatchState(
+        clock,
+        rows,
+        kinds.rows,
+        of_types,
+        sites,
+        _preferred(kinds, cluster, policy),
+        np.zeros(int(rows["user"].max(initial=0)) + 1, layout.USER),
+        free,
+        free.copy(),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros((nodes, 2), np.int64),
+        np.zeros(0, layout.ALLOCATION),
+        np.zeros((types, 0), layout.STEP),
+        np.ones(types, np.int64),
+    )
+    state = with_space(state)
+    for name in ("cpu", "memory", "gpu"):
+        state.profile[name][:, 0] = of_types[name]
+    return state
+
+
+def shares(rows: NDArray[np.void], kinds: Kinds, cluster: Cluster) -> NDArray[np.float64]:
+    """Return the largest share of the cluster's cores, GPUs or memory that each job asks for."""
+    largest = np.zeros(len(rows))
+    counts = np.array(cluster.counts)
+    for name, field in (("cpu", "cpu_milli"), ("gpu", "gpu_milli"), ("memory", "memory_bytes")):
+        whole = float(
+            counts @ [float(getattr(node_type, field)) for node_type in cluster.node_types]
+        )
+        if whole > 0:
+            asked = kinds.rows[name][rows["kind"]].astype(np.float64) * rows["parts"]
+            largest = np.maximum(largest, asked / whole)
+    return largest
+
+
+def with_space(s: BatchState) -> BatchState:
+    """Return `s` with more space for allocations, and for the profile where it is short."""
+    clock, before = s.clock[0], len(s.allocations)
+    rows = np.zeros(
+        max(_SPACE, 2 * before, before + int(s.jobs["parts"].max(initial=1))), layout.ALLOCATION
+    )
+    rows[:before] = s.allocations
+    rows["next"][before:] = np.arange(before + 1, len(rows) + 1)
+    rows["next"][-1] = clock["free"]
+    clock["free"], clock["space"] = before, clock["space"] + len(rows) - before
+    steps = max(_SPACE, 2 * s.profile.shape[1])
+    profile = np.zeros((len(s.types), steps), layout.STEP)
+    profile[:, : s.profile.shape[1]] = s.profile
+    return s._replace(allocations=rows, profile=profile)
+
+
+def _preferred(kinds: Kinds, cluster: Cluster, policy: BatchPolicy) -> NDArray[np.int64]:
+    """Return the node types that can run each kind, the cheapest first."""
+    able = np.isfinite(kinds.slowdown)
+    energy_j = kinds.power_w * np.where(able, kinds.slowdown, 0.0)
+    cost = policy.cost(kinds.slowdown, np.where(able, energy_j, np.inf), cluster)
+    if cost is None:
+        cost = np.broadcast_to(np.arange(kinds.slowdown.shape[1]), kinds.slowdown.shape)
+    cost = np.asarray(cost, np.float64)
+    if cost.shape != able.shape or np.isnan(cost[able]).any():
+        raise UserError(
+            f"{type(policy).__name__}.cost: expected a number for each kind of job and node type, "
+            f"{able.shape}; the shape is {cost.shape}"
+        )
+    ranked = np.argsort(np.where(able, cost, np.inf), axis=1, kind="stable")
+    preferred: NDArray[np.int64] = np.where(np.take_along_axis(able, ranked, axis=1), ranked, NIL)
+    return preferred

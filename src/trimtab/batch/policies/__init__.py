@@ -1,0 +1,1 @@
+"""Policies of batch queues: a module with `build` is one."""

@@ -1,0 +1,78 @@
+"""The interface of policies of batch queues: the order of jobs, who may overtake, which nodes.
+
+A policy answers for many jobs at once, with arrays, so the simulator stays fast where a policy is
+plain NumPy.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.clusters.cluster import Cluster
+
+
+class Backfill(IntEnum):
+    """Who may start before the first waiting job, which has no room.
+
+    NONE: nobody. ANY: whoever has room; wide jobs can starve. EASY: jobs that do not delay the
+    first one (Lifka, JSSPP 1995). CONSERVATIVE: jobs that delay none before them (Mu'alem and
+    Feitelson, IEEE TPDS 12(6), 2001).
+    """
+
+    NONE = 0
+    ANY = 1
+    EASY = 2
+    CONSERVATIVE = 3
+
+
+@dataclass(frozen=True)
+class WaitingJobs:
+    """Arrays over waiting jobs, of equal length.
+
+    `estimate_s`: the user's limit, or the run time where none is known. `share`: the largest share
+    of the cluster's cores, GPUs or memory that the job asks for. `user_usage`: what the job's user
+    has used lately, in seconds of the whole cluster, halved every `usage_half_life_s`.
+    """
+
+    job: NDArray[np.int64]
+    submit_s: NDArray[np.float64]
+    estimate_s: NDArray[np.float64]
+    parts: NDArray[np.int64]
+    cpu_milli: NDArray[np.int64]
+    gpu_milli: NDArray[np.int64]
+    memory_bytes: NDArray[np.int64]
+    priority: NDArray[np.int64]
+    share: NDArray[np.float64]
+    user: NDArray[np.int64]
+    queue: NDArray[np.int64]
+    user_usage: NDArray[np.float64]
+
+
+class BatchPolicy:
+    """The base of every policy of batch queues: first come, first served, on the first nodes.
+
+    Jobs are sorted by `order`, smallest first, ties by submission. With `reorder_s`, it is asked
+    again in intervals of this many seconds; otherwise once for each job, at its submission.
+    """
+
+    backfill: Backfill = Backfill.EASY
+    reorder_s: float = math.inf
+    usage_half_life_s: float = 7 * 86400.0
+
+    def order(self, jobs: WaitingJobs, now_s: float) -> NDArray[np.float64]:
+        """Return a number for each job; the smallest is served first."""
+        return jobs.submit_s
+
+    def cost(
+        self, run_s: NDArray[np.float64], energy_j: NDArray[np.float64], cluster: Cluster
+    ) -> NDArray[np.float64] | None:
+        """Return the cost of each kind of job on each node type; the lowest with room is taken.
+
+        `run_s` and `energy_j` are of a job that runs one second on the reference, [kind, node
+        type]; infinite where it cannot run. None: the first type with room, as `--nodes` lists
+        them.
+        """
+        return None

@@ -1,0 +1,171 @@
+"""Simulate an operator's jobs on a cluster under a policy of batch queues."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trimtab.batch.kernel.layout import DONE, NEED_SPACE, NIL, BatchState
+from trimtab.batch.kernel.loop import run, sort_waiting
+from trimtab.batch.model import Kinds, build_state, kinds_of, with_space
+from trimtab.batch.policies.base import BatchPolicy, WaitingJobs
+from trimtab.clusters.cluster import Cluster
+from trimtab.errors import UserError
+from trimtab.records.batch.tables import BATCH_SCHEDULE
+
+SHORT_JOB_S = 10.0  # of the bounded slowdown (Feitelson and Rudolph, JSSPP 1998)
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """A schedule and its totals.
+
+    `schedule` (BATCH_SCHEDULE) is in the order of jobs. `left_out`: jobs that the empty cluster has
+    no room for. `raised_estimates`: jobs that ran longer than their estimate, which counts as long.
+    `makespan_s`: from the first submission to the last end. `utilisation`: busy share of cores and
+    GPUs until then. `active_energy_j` is above idle. `allocations`: job, node, parts, and GPUs as
+    bits, one row for parts of a job on a node; None unless they are kept.
+    """
+
+    schedule: pd.DataFrame
+    left_out: int
+    raised_estimates: int
+    makespan_s: float
+    utilisation: dict[str, float]
+    idle_energy_j: float
+    active_energy_j: float
+    allocations: pd.DataFrame | None
+
+
+def simulate_batch(
+    jobs: pd.DataFrame, cluster: Cluster, policy: BatchPolicy, *, keep_allocations: bool = False
+) -> BatchResult:
+    """Simulate `jobs` (BATCH_JOBS) on `cluster` under `policy`.
+
+    All parts of a job run on nodes of one type, at its highest level. Raises UserError where no job
+    has room, and for an order or cost of the policy that is no number for each job.
+    """
+    kinds = kinds_of(jobs, cluster)
+    most = np.where(np.isfinite(kinds.slowdown), kinds.most_parts, 0).max(axis=1)
+    room = jobs["parts"].to_numpy(np.int64) <= most[kinds.of_job]
+    if not room.any():
+        raise UserError("no job has room on the empty cluster; expected larger nodes, or more")
+    jobs = jobs[room].reset_index(drop=True)
+    kinds = kinds._replace(of_job=kinds.of_job[room])
+    state = build_state(jobs, kinds, cluster, policy)
+    state.clock["keeps"] = keep_allocations
+    state = _run(jobs, state, policy)
+    schedule = _schedule(jobs, state, kinds, cluster)
+    return BatchResult(
+        schedule=schedule,
+        left_out=int((~room).sum()),
+        raised_estimates=int((jobs["run_s"] > jobs["estimate_s"]).sum()),
+        **_totals(schedule, state, kinds, cluster),
+        allocations=_allocations(jobs, state) if keep_allocations else None,
+    )
+
+
+def _run(jobs: pd.DataFrame, state: BatchState, policy: BatchPolicy) -> BatchState:
+    clock = state.clock[0]
+    row = np.zeros(state.free.shape[1], np.int64)
+    if policy.reorder_s == math.inf:
+        slots = np.arange(len(jobs))
+        state.jobs["order"] = _order(jobs, state, policy, slots, 0.0)
+        clock["ordered"] = len(jobs)
+    while (reason := run(state, row)) != DONE:
+        if reason == NEED_SPACE:
+            state = with_space(state)
+            continue
+        now_s = float(clock["now_s"])
+        slots = state.waiting[: clock["waiting"]].copy()
+        if now_s < clock["reorder_at_s"] < math.inf:  # only the new ones need an order
+            slots = np.arange(clock["ordered"], clock["arrived"])
+        else:
+            clock["reorder_at_s"] = (now_s // policy.reorder_s + 1) * policy.reorder_s
+        state.jobs["order"][slots] = _order(jobs, state, policy, slots, now_s)
+        clock["ordered"] = clock["arrived"]
+        sort_waiting(state)
+    return state
+
+
+def _order(
+    jobs: pd.DataFrame, s: BatchState, policy: BatchPolicy, slots: NDArray[np.int64], now_s: float
+) -> NDArray[np.float64]:
+    rows = s.jobs[slots]
+    kinds = s.kinds[rows["kind"]]
+    kept = 0.5 ** ((now_s - s.users["at_s"]) / policy.usage_half_life_s)
+    lasting_s = policy.usage_half_life_s / math.log(2)
+    usage = s.users["usage_s"] * kept + s.users["share"] * lasting_s * (1 - kept)
+    waiting = WaitingJobs(
+        job=slots,
+        submit_s=rows["submit_s"],
+        estimate_s=rows["estimate_s"],
+        parts=rows["parts"],
+        cpu_milli=kinds["cpu"],
+        gpu_milli=kinds["gpu"],
+        memory_bytes=kinds["memory"],
+        priority=jobs["priority"].to_numpy(np.int64)[slots],
+        share=rows["share"],
+        user=rows["user"],
+        queue=pd.factorize(jobs["queue"])[0][slots],
+        user_usage=usage[rows["user"]],
+    )
+    order = np.asarray(policy.order(waiting, now_s), np.float64)
+    if order.shape != slots.shape or np.isnan(order).any():
+        raise UserError(
+            f"{type(policy).__name__}.order: expected {len(slots)} numbers, one for each waiting "
+            f"job; the shape is {order.shape}, and {int(np.isnan(order).sum())} are no number"
+        )
+    return order
+
+
+def _schedule(jobs: pd.DataFrame, s: BatchState, kinds: Kinds, cluster: Cluster) -> pd.DataFrame:
+    rows = s.jobs
+    wait_s, run_s = rows["start_s"] - rows["submit_s"], rows["end_s"] - rows["start_s"]
+    power_w = kinds.power_w[rows["kind"], rows["type"]] * rows["parts"]
+    names = np.array([node_type.name for node_type in cluster.node_types])
+    bounded_s = np.maximum(run_s, SHORT_JOB_S)
+    schedule = jobs[["job", "name", "user", "queue", "submit_s"]].assign(
+        start_s=rows["start_s"],
+        end_s=rows["end_s"],
+        wait_s=wait_s,
+        bounded_slowdown=np.maximum((wait_s + run_s) / bounded_s, 1.0),
+        node_type=names[rows["type"]],
+        nodes=rows["nodes"],
+        energy_j=power_w * run_s,
+    )
+    return pd.DataFrame(schedule[BATCH_SCHEDULE.names])
+
+
+def _allocations(jobs: pd.DataFrame, s: BatchState) -> pd.DataFrame:
+    rows = []
+    for job, first in zip(jobs["job"].tolist(), s.jobs["first"].tolist(), strict=True):
+        entry = first
+        while entry != NIL:
+            node, parts, gpus, entry = s.allocations[entry].tolist()
+            rows.append((job, node, parts, gpus))
+    return pd.DataFrame(rows, columns=["job", "node", "parts", "gpus"])
+
+
+def _totals(
+    schedule: pd.DataFrame, s: BatchState, kinds: Kinds, cluster: Cluster
+) -> dict[str, Any]:
+    makespan_s = float(schedule["end_s"].max())
+    run_s = s.jobs["end_s"] - s.jobs["start_s"]
+    counts = np.array(cluster.counts)
+    utilisation = {}
+    for name, asked, field in (("cpu", "cpu", "cpu_milli"), ("gpu", "gpu", "gpu_milli")):
+        whole = float(counts @ [float(getattr(each, field)) for each in cluster.node_types])
+        busy = kinds.rows[asked][s.jobs["kind"]].astype(np.float64) * s.jobs["parts"] * run_s
+        if whole > 0 and makespan_s > 0:
+            utilisation[name] = float(busy.sum()) / (whole * makespan_s)
+    idle_w = float(counts @ [node_type.idle_w for node_type in cluster.node_types])
+    return {
+        "makespan_s": makespan_s,
+        "utilisation": utilisation,
+        "idle_energy_j": idle_w * makespan_s,
+        "active_energy_j": float(schedule["energy_j"].sum()),
+    }

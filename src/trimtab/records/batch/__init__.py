@@ -1,0 +1,1 @@
+"""What `trimtab schedule simulate` reads and writes."""

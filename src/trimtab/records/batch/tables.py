@@ -1,0 +1,46 @@
+"""The tables of `trimtab schedule simulate`: an operator's jobs, and their schedule."""
+
+import pyarrow as pa
+
+_text, _int, _float, _bool = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+
+# One row a job of a batch system, in the order of submission. A job is a gang: all of its equal
+# parts start together, each on one node.
+BATCH_JOBS = pa.schema(
+    [
+        ("job", _int),  # 0, 1, ...
+        ("name", _text),  # in the file, such as Slurm's number
+        ("submit_s", _float),  # since the first submission; never decreases
+        ("run_s", _float),  # as recorded
+        ("estimate_s", _float),  # limit of the run time that the user asked for; null if unknown
+        ("parts", _int),
+        ("cpu_milli", _int),  # of one part, as gpu_milli and memory_bytes
+        ("gpu_milli", _int),  # below 1,000: a share of one GPU; else whole GPUs
+        ("memory_bytes", _int),  # 0 if unknown
+        ("distinct", _bool),  # each part has a node of its own
+        ("gpu_type", _text),  # such as `a40`; empty: any
+        ("user", _text),
+        ("group", _text),
+        ("queue", _text),  # partition or queue
+        ("priority", _int),  # higher is more important
+        ("recorded_start_s", _float),  # since the first submission; null if unknown
+    ]
+)
+
+# One row a job that started, in the order of the jobs.
+BATCH_SCHEDULE = pa.schema(
+    [
+        ("job", _int),
+        ("name", _text),
+        ("user", _text),
+        ("queue", _text),
+        ("submit_s", _float),
+        ("start_s", _float),
+        ("end_s", _float),
+        ("wait_s", _float),
+        ("bounded_slowdown", _float),  # (wait + run) / max(run, 10 s), at least 1
+        ("node_type", _text),
+        ("nodes", _int),  # different nodes that its parts are on
+        ("energy_j", _float),  # above idle
+    ]
+)

@@ -1,0 +1,185 @@
+"""The policies of batch queues: their orders, their choice of nodes, and files of users."""
+
+from pathlib import Path
+
+import pytest
+from batch.small_queues import jobs_of, node_type, nodes
+
+from trimtab.batch.policies.registry import build_batch_policy
+from trimtab.batch.simulate import simulate_batch
+from trimtab.clusters.cluster import Cluster
+from trimtab.errors import UserError
+
+ONE_CORE = nodes(1, 1)
+
+
+def starts(text: str, rows: list[dict[str, object]], cluster: Cluster = ONE_CORE) -> list[float]:
+    schedule = simulate_batch(jobs_of(rows), cluster, build_batch_policy(text)[1]).schedule
+    return schedule["start_s"].tolist()
+
+
+def test_the_shortest_estimate_comes_first() -> None:
+    rows = [{}, {"submit_s": 1.0, "run_s": 30.0}, {"submit_s": 2.0, "run_s": 5.0}]
+    assert starts("shortest", rows) == [0.0, 15.0, 10.0]
+    assert starts("fcfs", rows) == [0.0, 10.0, 40.0]
+
+
+def test_the_user_who_used_least_comes_first() -> None:
+    rows = [
+        {"user": "ada", "run_s": 1000.0},
+        {"user": "ada", "submit_s": 1.0},
+        {"user": "bob", "submit_s": 2.0},
+    ]
+    assert starts("fair_share", rows) == [0.0, 1010.0, 1000.0]
+
+
+def test_use_is_forgotten() -> None:
+    rows = [
+        {"user": "ada", "run_s": 1000.0},
+        {"user": "bob", "submit_s": 1000.0, "run_s": 400.0},
+        {"user": "ada", "submit_s": 1001.0},
+        {"user": "bob", "submit_s": 1002.0},
+    ]
+    # Orders are renewed after 300 s; with a half-life of 10 s, 1,000 s of use are nothing by then.
+    assert starts("fair_share", rows)[2:] == [1410.0, 1400.0]
+    assert starts(f"fair_share:half_life_days={10 / 86400}", rows)[2:] == [1400.0, 1410.0]
+
+
+@pytest.mark.parametrize(
+    ("factor", "first"), [("age", 1), ("fair_share", 2), ("size", 3), ("priority", 4)]
+)
+def test_each_factor_decides_alone(factor: str, first: int) -> None:
+    others = {"age", "fair_share", "size", "priority"} - {factor}
+    rows = [
+        {"user": "ada", "run_s": 100.0, "parts": 2},
+        {"user": "ada", "submit_s": 1.0},
+        {"user": "bob", "submit_s": 2.0},
+        {"user": "ada", "submit_s": 3.0, "parts": 2},
+        {"user": "ada", "submit_s": 4.0, "priority": 9},
+    ]
+    text = ":".join(["multifactor", *(f"{name}=0" for name in sorted(others))])
+    begun = starts(text, rows, nodes(1, 2))
+    assert begun[first] == 100.0
+    assert begun.index(100.0, 1) == first or begun[first] == min(begun[1:])
+
+
+def test_weights_order_waiting_jobs_again_as_they_age() -> None:
+    rows = [
+        {"run_s": 100_000.0},
+        {"submit_s": 1.0},
+        {"submit_s": 90_000.0, "priority": 1},
+    ]
+    # A day is a seventh of the age's weight, more than that of the priority.
+    assert starts("multifactor:age=1000:priority=100:size=0:fair_share=0", rows)[1:] == [
+        100_000.0,
+        100_010.0,
+    ]
+    assert starts("multifactor:age=1:priority=100:size=0:fair_share=0", rows)[1:] == [
+        100_010.0,
+        100_000.0,
+    ]
+
+
+TWO_TYPES = Cluster(
+    (node_type("fast", 4, speed=2.0, watts=400.0), node_type("frugal", 4, watts=50.0)), (1, 1)
+)
+
+
+@pytest.mark.parametrize(("weight", "chosen"), [(0.0, "fast"), (1.0, "frugal")])
+def test_heats_weighs_energy_and_performance(weight: float, chosen: str) -> None:
+    policy = build_batch_policy(f"heats:energy_weight={weight}")[1]
+    schedule = simulate_batch(jobs_of([{}]), TWO_TYPES, policy).schedule
+    assert schedule["node_type"].tolist() == [chosen]
+
+
+def test_run_time_and_energy_are_those_of_the_node_type() -> None:
+    policy = build_batch_policy("heats:energy_weight=1")[1]
+    result = simulate_batch(jobs_of([{"parts": 2}]), TWO_TYPES, policy)
+    (row,) = result.schedule.to_dict("records")
+    # The reference is the first type, of twice the speed: 20 s, half of 50 W.
+    assert (row["end_s"], row["energy_j"]) == (20.0, 500.0)
+    assert result.active_energy_j == 500.0
+
+
+def test_a_job_that_only_two_types_together_could_run_is_left_out() -> None:
+    result = simulate_batch(jobs_of([{"parts": 5}, {}]), TWO_TYPES, build_batch_policy("easy")[1])
+    assert (result.left_out, result.schedule["job"].tolist()) == (1, [1])
+
+
+def test_a_gpu_type_runs_where_its_name_is() -> None:
+    cluster = Cluster((node_type("gpu_v100", 4, gpus=1), node_type("gpu_a40", 4, gpus=1)), (1, 1))
+    rows = [{"gpu_milli": 1000, "gpu_type": "A40"}, {"gpu_milli": 1000}, {"gpu_type": "tpu"}]
+    result = simulate_batch(jobs_of(rows), cluster, build_batch_policy("easy")[1])
+    assert result.schedule["node_type"].tolist() == ["gpu_a40", "gpu_v100"]
+    assert result.left_out == 1
+
+
+def test_shares_of_gpus_live_on_one_gpu_each() -> None:
+    rows = [{"gpu_milli": 600}] * 3 + [{"gpu_milli": 1000, "submit_s": 1.0}]
+    begun = starts("easy", rows, nodes(1, 8, gpus=2))
+    assert begun == [0.0, 0.0, 10.0, 10.0]
+
+
+def test_a_longer_run_than_the_estimate_counts_as_the_estimate() -> None:
+    rows = [{"run_s": 20.0, "estimate_s": 5.0}]
+    result = simulate_batch(jobs_of(rows), ONE_CORE, build_batch_policy("easy")[1])
+    assert (result.raised_estimates, result.makespan_s) == (1, 20.0)
+
+
+def test_nothing_has_room() -> None:
+    with pytest.raises(UserError, match="no job has room"):
+        starts("easy", [{"parts": 2}])
+
+
+MINE = """
+from trimtab.batch.policies.base import Backfill, BatchPolicy
+
+class LastFirst(BatchPolicy):
+    backfill = Backfill.NONE
+    def __init__(self, sign): self.sign = sign
+    def order(self, jobs, now_s): return self.sign * jobs.submit_s
+
+def build(*, sign=-1.0): return LastFirst(sign)
+"""
+
+
+def test_a_policy_of_the_users_own(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(MINE)
+    rows = [{}, {"submit_s": 1.0}, {"submit_s": 2.0}]
+    assert starts(str(file), rows) == [0.0, 20.0, 10.0]
+    assert starts(f"{file}:sign=1", rows) == [0.0, 10.0, 20.0]
+    assert build_batch_policy(f"{file}:sign=1")[0] == "mine:sign=1"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("eazy", "'eazy' given, expected one of any_fit, conservative, easy"),
+        ("heats:weight=1", "weight given; the keys of heats are: energy_weight"),
+        ("heats:energy_weight=much", "expected key=number"),
+        ("heats:energy_weight=2", "expected 0 to 1"),
+        ("./none.py", "no such file"),
+        ("base", "'base' given, expected one of"),
+    ],
+)
+def test_a_wrong_policy_is_named(text: str, said: str) -> None:
+    with pytest.raises(UserError, match=said.replace(".", r"\.")):
+        build_batch_policy(text)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("x = 1", "no function build"),
+        ("def build(): return 3", "expected a BatchPolicy"),
+        (MINE.replace("self.sign * jobs.submit_s", "jobs.submit_s[1:]"), "one for each waiting"),
+        (MINE.replace("self.sign * jobs.submit_s", "jobs.submit_s * float('nan')"), "no number"),
+    ],
+)
+def test_a_file_that_is_no_policy_is_refused(tmp_path: Path, source: str, said: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(source)
+    with pytest.raises(UserError, match=said):
+        starts(str(file), [{}, {}])
