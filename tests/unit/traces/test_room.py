@@ -34,3 +34,10 @@ def test_each_job_fits_one_node_as_a_whole(
 
 def test_nothing_is_left_of_nothing() -> None:
     assert list(fitting(iter([pd.DataFrame()][:0]), [NodeSize(1, 1, 1)], Counter())) == []
+
+
+def test_a_job_of_one_and_a_half_gpus_needs_two() -> None:
+    frame = jobs_frame(range(4), 1.0, 1, [600, 1000, 1001, 1500], 1)
+    for gpu_milli, fit in ((1000, [600, 1000]), (2000, [600, 1000, 1001, 1500])):
+        (found,) = fitting([frame], [NodeSize(1, gpu_milli, 1)], Counter())
+        assert found["gpu_milli"].tolist() == fit

@@ -7,8 +7,8 @@ comments begin with a semicolon. Used here, numbered as there: 1 job number, 2 s
 has a line of its own, 5 cancelled).
 """
 
+import csv
 import io
-import itertools
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trimtab.errors import UserError
-from trimtab.traces.arrival_order import ROWS_PER_CHUNK
 from trimtab.traces.jobs import jobs_frame
 from trimtab.traces.text_file import open_text
 
 _FIELDS = 18
+_BLOCK_BYTES = 4 << 20
 _EXPECTED = "Standard Workload Format: 18 numbers a line, comments after a semicolon"
 _STATUS = {0: "failed", 2: "part of a job", 3: "part of a job", 4: "part of a job", 5: "cancelled"}
 
@@ -36,7 +36,7 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
     priority 0: queue numbers are not ordered. Omitted jobs are counted in `skipped` by reason.
     Raises UserError with the file and the line.
     """
-    for fields in _numbers(path):
+    for fields in numbers_of(path):
         status = fields[:, 10]
         for code, reason in _STATUS.items():
             skipped[reason] += int((status == code).sum())
@@ -54,30 +54,48 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
         )
 
 
-def _numbers(path: Path) -> Iterator[NDArray[np.float64]]:
-    """Yield the lines other than comments as numbers, (lines, 18)."""
+def numbers_of(path: Path) -> Iterator[NDArray[np.float64]]:
+    """Yield the lines other than comments as numbers, (lines, 18); UserError names the line."""
     try:
-        with io.TextIOWrapper(open_text(path), encoding="latin-1") as file:
-            lines = (
-                (number, line)
-                for number, line in enumerate(file, start=1)
-                if line.strip() and not line.lstrip().startswith(";")
-            )
-            while block := list(itertools.islice(lines, ROWS_PER_CHUNK)):
-                yield _parsed(path, block)
+        with open_text(path) as file:
+            first = 1
+            while lines := file.readlines(_BLOCK_BYTES):
+                if jobs := [line for line in lines if _is_job(line)]:
+                    yield _parsed(path, jobs, lines, first)
+                first += len(lines)
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{path}: {error}; expected {_EXPECTED}") from None
 
 
-def _parsed(path: Path, lines: list[tuple[int, str]]) -> NDArray[np.float64]:
+def _is_job(line: bytes) -> bool:
+    stripped = line.lstrip()
+    return bool(stripped) and not stripped.startswith(b";")
+
+
+def _parsed(path: Path, jobs: list[bytes], lines: list[bytes], first: int) -> NDArray[np.float64]:
+    """Return the lines of jobs as numbers; `first` is the number of the first of all `lines`."""
     try:
-        numbers = np.loadtxt([line for _, line in lines], comments=None, ndmin=2)
+        table = pd.read_csv(
+            io.BytesIO(b"".join(jobs)),
+            sep=r"\s+",
+            header=None,
+            dtype=np.float64,
+            na_filter=False,
+            encoding="latin-1",
+            quoting=csv.QUOTE_NONE,
+        )
+        numbers = table.to_numpy()
     except ValueError:
         numbers = np.empty((0, 0))
-    if numbers.shape[1] != _FIELDS:
-        # The slow way, to name the line.
-        numbers = np.array([_line(path, *line) for line in lines], np.float64)
-    return numbers
+    if numbers.shape[1] == _FIELDS:
+        return numbers
+    # The slow way, to name the line.
+    rows = [
+        _line(path, number, line.decode("latin-1"))
+        for number, line in enumerate(lines, first)
+        if _is_job(line)
+    ]
+    return np.array(rows, np.float64)
 
 
 def _line(path: Path, number: int, line: str) -> list[float]:

@@ -1,0 +1,1 @@
+"""Readers of operators' files of jobs, each recognised by its content."""

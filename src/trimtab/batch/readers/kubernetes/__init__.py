@@ -1,0 +1,1 @@
+"""Objects of Kubernetes, Kueue and Volcano."""

@@ -1,0 +1,61 @@
+"""Which lines of Slurm's accounting are jobs that ran: no steps, none pending or running."""
+
+import re
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+_NOT_STARTED, _NOT_ENDED = "never started", "still running"
+_PENDING = ["PENDING", "REVOKED"]
+_RUNNING = ["RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "CONFIGURING", "STAGE_OUT",
+            "SIGNALING", "STOPPED"]  # fmt: skip
+_TASKS = re.compile(r"_\[([0-9,:.-]{1,100000})(?:%[0-9]+)?\]")
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([1-9][0-9]{0,8}))?)?")
+
+
+def rows_that_ran(
+    identity: pa.Array,
+    state: pa.Array,
+    started: NDArray[np.bool_],
+    lasted: NDArray[np.bool_],
+    skipped: Counter[str],
+    remarks: Counter[str],
+) -> NDArray[np.bool_]:
+    """Return which rows are jobs that ran and ended; count the other jobs in `skipped`.
+
+    `identity` is JobID: `12`, `12.batch` (a step), `12_3` (a task of an array), `12_[4-9%2]` (its
+    pending tasks), or `12+1` (a component). A cancelled job that did not last never started.
+    """
+    word = pc.utf8_upper(pc.replace_substring_regex(state, r"^\s*(\w*)(.|\n)*$", r"\1"))
+
+    def is_in(words: list[str]) -> NDArray[np.bool_]:
+        return np.asarray(pc.is_in(word, pa.array(words)).to_numpy(zero_copy_only=False))
+
+    step = np.asarray(
+        pc.match_substring_regex(identity, r"^[^\[]*\.").to_numpy(zero_copy_only=False)
+    )
+    running = ~step & is_in(_RUNNING)
+    cancelled = is_in(["CANCELLED"]) & ~lasted
+    waiting = ~step & ~running & (is_in(_PENDING) | ~started | cancelled)
+    skipped[_NOT_ENDED] += int(running.sum())
+    skipped[_NOT_STARTED] += sum(_tasks(name) for name in identity.filter(waiting).to_pylist())
+    component = pc.match_substring(identity, "+").to_numpy(zero_copy_only=False)
+    remarks["steps of jobs, left out"] += int(step.sum())
+    ran = ~(step | running | waiting)
+    remarks["components of heterogeneous jobs, each a job"] += int((component & ran).sum())
+    return ran
+
+
+def _tasks(name: str) -> int:
+    """Return how many jobs a JobID stands for."""
+    match = _TASKS.search(name)
+    count = 0
+    for item in match[1].split(",") if match else ():
+        bounds = _RANGE.fullmatch(item)
+        if bounds:
+            first, last = int(bounds[1]), int(bounds[2] or bounds[1])
+            count += max(last - first, 0) // int(bounds[3] or 1) + 1
+    return max(count, 1)
