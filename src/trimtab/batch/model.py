@@ -15,6 +15,14 @@ from trimtab.errors import UserError
 _SPACE = 1024
 
 
+class Sleep(NamedTuple):
+    """Idle nodes sleep after `after_s`, draw a share of their idle power, and wake in `wake_s`."""
+
+    after_s: float
+    wake_s: float = 120.0
+    power_share: float = 0.05
+
+
 class Kinds(NamedTuple):
     """The kinds of parts of some jobs, and what they are on each node type: [kind, type].
 
@@ -48,7 +56,7 @@ def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
         }
     )
     groups = demands.groupby(list(demands.columns), sort=True)
-    of_job: NDArray[np.int64] = groups.ngroup().to_numpy(np.int64)
+    of_job = np.asarray(groups.ngroup(), np.int64)
     distinct = groups.size().reset_index()
     rows = np.zeros(len(distinct), layout.KIND)
     for name in ("cpu", "memory", "gpu", "distinct"):
@@ -87,7 +95,7 @@ def _parts_of_a_node(rows: NDArray[np.void], node_type: NodeType) -> NDArray[np.
 
 
 def build_state(
-    jobs: pd.DataFrame, kinds: Kinds, cluster: Cluster, policy: BatchPolicy
+    jobs: pd.DataFrame, kinds: Kinds, cluster: Cluster, policy: BatchPolicy, sleep: Sleep | None
 ) -> BatchState:
     """Return the arrays for jobs that all have room on the empty cluster."""
     count, types = len(jobs), len(cluster.node_types)
@@ -112,6 +120,8 @@ def build_state(
     of_types["first_node"] = np.cumsum(cluster.counts) - cluster.counts
     of_types["lowest"] = of_types["first_node"]
     of_types["version"] = 1
+    of_types["sleep_after_s"] = np.inf if sleep is None else sleep.after_s
+    of_types["wake_s"] = 0.0 if sleep is None else sleep.wake_s
     for of_type, node_type in zip(of_types, cluster.node_types, strict=True):
         own = free[of_type["first_node"] :][: of_type["nodes"]]
         own[:, layout.CPU], own[:, layout.MEMORY] = node_type.cpu_milli, node_type.memory_bytes
@@ -119,7 +129,7 @@ def build_state(
         for name, field in (("cpu", "cpu_milli"), ("memory", "memory_bytes"), ("gpu", "gpu_milli")):
             of_type[name] = getattr(node_type, field) * of_type["nodes"]
     sites = np.zeros(kinds.slowdown.shape, layout.SITE)
-    sites["slowdown"] = kinds.slowdown
+    sites["slowdown"], sites["most_parts"] = kinds.slowdown, kinds.most_parts
     state = BatchState(
         clock,
         rows,
@@ -128,6 +138,7 @@ def build_state(
         sites,
         _preferred(kinds, cluster, policy),
         np.zeros(int(rows["user"].max(initial=0)) + 1, layout.USER),
+        np.zeros(nodes, layout.NODE),
         free,
         free.copy(),
         np.zeros(count, np.int64),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trimtab.batch.kernel.layout import DONE, NEED_SPACE, NIL, BatchState
 from trimtab.batch.kernel.loop import run, sort_waiting
-from trimtab.batch.model import Kinds, build_state, kinds_of, with_space
+from trimtab.batch.model import Kinds, Sleep, build_state, kinds_of, with_space
 from trimtab.batch.policies.base import BatchPolicy, WaitingJobs
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
@@ -41,11 +41,17 @@ class BatchResult:
 
 
 def simulate_batch(
-    jobs: pd.DataFrame, cluster: Cluster, policy: BatchPolicy, *, keep_allocations: bool = False
+    jobs: pd.DataFrame,
+    cluster: Cluster,
+    policy: BatchPolicy,
+    *,
+    sleep: Sleep | None = None,
+    keep_allocations: bool = False,
 ) -> BatchResult:
     """Simulate `jobs` (BATCH_JOBS) on `cluster` under `policy`.
 
-    All parts of a job run on nodes of one type, at its highest level. Raises UserError where no job
+    All parts of a job run on nodes of one type, at its highest level. With `sleep`, nodes sleep
+    where they are idle for long, and jobs wait for them to wake up. Raises UserError where no job
     has room, and for an order or cost of the policy that is no number for each job.
     """
     kinds = kinds_of(jobs, cluster)
@@ -55,15 +61,16 @@ def simulate_batch(
         raise UserError("no job has room on the empty cluster; expected larger nodes, or more")
     jobs = jobs[room].reset_index(drop=True)
     kinds = kinds._replace(of_job=kinds.of_job[room])
-    state = build_state(jobs, kinds, cluster, policy)
+    state = build_state(jobs, kinds, cluster, policy, sleep)
     state.clock["keeps"] = keep_allocations
     state = _run(jobs, state, policy)
+    assert not np.isnan(state.jobs["start_s"]).any()
     schedule = _schedule(jobs, state, kinds, cluster)
     return BatchResult(
         schedule=schedule,
         left_out=int((~room).sum()),
         raised_estimates=int((jobs["run_s"] > jobs["estimate_s"]).sum()),
-        **_totals(schedule, state, kinds, cluster),
+        **_totals(schedule, state, kinds, cluster, sleep),
         allocations=_allocations(jobs, state) if keep_allocations else None,
     )
 
@@ -124,12 +131,13 @@ def _order(
 
 def _schedule(jobs: pd.DataFrame, s: BatchState, kinds: Kinds, cluster: Cluster) -> pd.DataFrame:
     rows = s.jobs
-    wait_s, run_s = rows["start_s"] - rows["submit_s"], rows["end_s"] - rows["start_s"]
+    start_s = rows["start_s"] + rows["waking_s"]
+    wait_s, run_s = start_s - rows["submit_s"], rows["end_s"] - start_s
     power_w = kinds.power_w[rows["kind"], rows["type"]] * rows["parts"]
     names = np.array([node_type.name for node_type in cluster.node_types])
     bounded_s = np.maximum(run_s, SHORT_JOB_S)
     schedule = jobs[["job", "name", "user", "queue", "submit_s"]].assign(
-        start_s=rows["start_s"],
+        start_s=start_s,
         end_s=rows["end_s"],
         wait_s=wait_s,
         bounded_slowdown=np.maximum((wait_s + run_s) / bounded_s, 1.0),
@@ -151,10 +159,10 @@ def _allocations(jobs: pd.DataFrame, s: BatchState) -> pd.DataFrame:
 
 
 def _totals(
-    schedule: pd.DataFrame, s: BatchState, kinds: Kinds, cluster: Cluster
+    schedule: pd.DataFrame, s: BatchState, kinds: Kinds, cluster: Cluster, sleep: Sleep | None
 ) -> dict[str, Any]:
     makespan_s = float(schedule["end_s"].max())
-    run_s = s.jobs["end_s"] - s.jobs["start_s"]
+    run_s = s.jobs["end_s"] - s.jobs["start_s"]  # a job has its nodes while they wake up
     counts = np.array(cluster.counts)
     utilisation = {}
     for name, asked, field in (("cpu", "cpu", "cpu_milli"), ("gpu", "gpu", "gpu_milli")):
@@ -162,10 +170,13 @@ def _totals(
         busy = kinds.rows[asked][s.jobs["kind"]].astype(np.float64) * s.jobs["parts"] * run_s
         if whole > 0 and makespan_s > 0:
             utilisation[name] = float(busy.sum()) / (whole * makespan_s)
-    idle_w = float(counts @ [node_type.idle_w for node_type in cluster.node_types])
+    idle_w = np.array([node_type.idle_w for node_type in cluster.node_types])[cluster.type_of_node]
+    idle_s = np.where(s.nodes["parts"] == 0, makespan_s - s.nodes["idle_s"], 0.0)
+    asleep_s = s.nodes["asleep_s"] + np.maximum(idle_s - (sleep.after_s if sleep else np.inf), 0.0)
+    saved = 1.0 - (sleep.power_share if sleep else 0.0)
     return {
         "makespan_s": makespan_s,
         "utilisation": utilisation,
-        "idle_energy_j": idle_w * makespan_s,
+        "idle_energy_j": float(idle_w @ (makespan_s - saved * asleep_s)),
         "active_energy_j": float(schedule["energy_j"].sum()),
     }

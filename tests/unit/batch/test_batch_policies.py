@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
-from batch.small_queues import jobs_of, node_type, nodes
+from small_queues import jobs_of, node_type, nodes
 
+from trimtab.batch.model import Sleep
 from trimtab.batch.policies.registry import build_batch_policy
 from trimtab.batch.simulate import simulate_batch
-from trimtab.clusters.cluster import Cluster
+from trimtab.clusters.cluster import Cluster, Level, NodeType
 from trimtab.errors import UserError
 
 ONE_CORE = nodes(1, 1)
@@ -124,6 +125,19 @@ def test_a_longer_run_than_the_estimate_counts_as_the_estimate() -> None:
     rows = [{"run_s": 20.0, "estimate_s": 5.0}]
     result = simulate_batch(jobs_of(rows), ONE_CORE, build_batch_policy("easy")[1])
     assert (result.raised_estimates, result.makespan_s) == (1, 20.0)
+
+
+def test_idle_nodes_sleep_and_jobs_wait_for_them_to_wake() -> None:
+    kind = NodeType("node", 1000, 1 << 40, 100.0, (Level(1.0, 0.0),))
+    rows = [{}, {"submit_s": 100.0}, {"submit_s": 150.0}]
+    policy = build_batch_policy("easy")[1]
+    sleep = Sleep(after_s=60.0, wake_s=5.0, power_share=0.1)
+    result = simulate_batch(jobs_of(rows), Cluster((kind,), (2,)), policy, sleep=sleep)
+    # The first node is idle from 10 to 100 and 115 to 150; the second one is never used.
+    assert result.schedule["start_s"].tolist() == [0.0, 105.0, 150.0]
+    assert result.makespan_s == 160.0
+    asleep_s = (100.0 - 10.0 - 60.0) + (160.0 - 60.0)
+    assert result.idle_energy_j == pytest.approx(100.0 * (2 * 160.0 - 0.9 * asleep_s))
 
 
 def test_nothing_has_room() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from trimtab.batch.kernel.layout import NIL, BatchState
 from trimtab.batch.kernel.lists import remove, waiting_place
 from trimtab.batch.kernel.reservation import reserve
-from trimtab.batch.kernel.starting import has_space, start_anywhere, start_on
+from trimtab.batch.kernel.starting import has_space, longest_s, start_anywhere, start_on
 from trimtab.clusters.compiled import lean
 
 NONE, ANY, EASY, CONSERVATIVE = range(4)  # as policies.base.Backfill
@@ -19,7 +19,7 @@ def _backfill(s: BatchState, slot: int, row: Any) -> bool:
         number = s.preferred[job.kind, rank]
         if number == NIL:
             return False
-        ends_s = clock.now_s + job.estimate_s * s.sites[job.kind, number].slowdown
+        ends_s = clock.now_s + longest_s(s, slot, number)
         keeps = number == clock.shadow_type and ends_s > clock.shadow_s
         if keeps:
             site = s.sites[job.kind, number]

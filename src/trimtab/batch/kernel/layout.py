@@ -26,10 +26,11 @@ def _record(**fields: str) -> np.dtype[np.void]:
 
 
 # A job. `kind`: of its parts; `order`: the smallest is served first; `ends_s`: its end by the
-# estimate; `type`: of its nodes once it started; `first`: its first allocation; `planned_s`,
-# `planned_type`: its reservation under conservative backfilling.
+# estimate; `type`: of its nodes once it started; `first`: its first allocation; `waking_s`: how
+# long it waits for nodes that slept; `planned_s`, `planned_type`: its reservation under
+# conservative backfilling.
 JOB = _record(
-    f8="submit_s run_s estimate_s order start_s end_s ends_s planned_s share",
+    f8="submit_s run_s estimate_s order start_s waking_s end_s ends_s planned_s share",
     i8="kind parts user type first nodes planned_type",
 )
 # A kind of part: its demands; `distinct`: each on a node of its own.
@@ -39,10 +40,16 @@ KIND = _record(i8="cpu memory gpu distinct")
 ALLOCATION = _record(i8="node parts gpus next")
 # A node type: its nodes, and what is free on them together. `version` grows when resources are
 # freed; `lowest`: no node before it has a free core.
-TYPE = _record(i8="first_node nodes cpu memory gpu version lowest")
+TYPE = _record(
+    # An idle node sleeps after `sleep_after_s`, infinite where nodes never sleep.
+    f8="sleep_after_s wake_s",
+    i8="first_node nodes cpu memory gpu version lowest",
+)
+# A node: parts on it; without any, it is idle since `idle_s`; `asleep_s`: until then.
+NODE = _record(f8="idle_s asleep_s", i8="parts")
 # A kind on a node type. `slowdown`: run time relative to the recorded one, infinite where it cannot
-# run; `failed_parts` had no room when the type had the version `failed_at`.
-SITE = _record(f8="slowdown", i8="failed_parts failed_at")
+# run; `most_parts` fit its empty nodes; `failed_parts` had no room at the version `failed_at`.
+SITE = _record(f8="slowdown", i8="most_parts failed_parts failed_at")
 # A step of a type's profile: what is free on its nodes together from `at_s` on.
 STEP = _record(f8="at_s", i8="cpu memory gpu")
 # What a user has: the share of the cluster now, and the decayed use until `at_s`.
@@ -68,6 +75,7 @@ class BatchState(NamedTuple):
     sites: NDArray[np.void]  # SITE [kind, type]
     preferred: NDArray[np.int64]  # [kind, rank]: node types, the best first; NIL behind them
     users: NDArray[np.void]  # USER
+    nodes: NDArray[np.void]  # NODE
     free: NDArray[np.int64]  # [node, resource]
     later: NDArray[np.int64]  # the same at the shadow time, without the first job's reservation
     waiting: NDArray[np.int64]  # jobs in order

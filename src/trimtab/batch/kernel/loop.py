@@ -9,7 +9,7 @@ from typing import Any
 from trimtab.batch.kernel.backfilling import CONSERVATIVE, start_waiting
 from trimtab.batch.kernel.layout import DONE, NEED_ORDER, NEED_SPACE, NIL, BatchState
 from trimtab.batch.kernel.lists import insert, waiting_place
-from trimtab.batch.kernel.profile import give_back_plan, start_planned
+from trimtab.batch.kernel.profile import give_back_plan, next_planned_s, start_planned
 from trimtab.batch.kernel.starting import end_first
 from trimtab.clusters.compiled import lean
 
@@ -55,7 +55,9 @@ def _next_s(s: BatchState) -> float:
         at_s = min(at_s, s.jobs[clock.arrived].submit_s)
     if clock.waiting > 0:
         at_s = min(at_s, clock.reorder_at_s)
-    return at_s
+        if clock.backfill == CONSERVATIVE:
+            at_s = min(at_s, next_planned_s(s))
+    return float(at_s)
 
 
 @lean

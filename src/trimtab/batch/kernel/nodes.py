@@ -107,6 +107,28 @@ def search(s: BatchState, number: int, kind: int, parts: int, row: Any, keeps: b
 
 
 @lean
+def _occupy(s: BatchState, number: int, of_type: Any, parts: int) -> float:
+    """Put parts on a node; return how long it takes to wake up."""
+    node, wake_s = s.nodes[number], 0.0
+    if node.parts == 0:
+        slept_s = s.clock[0].now_s - node.idle_s - of_type.sleep_after_s
+        if slept_s > 0.0:
+            node.asleep_s += slept_s
+            wake_s = of_type.wake_s
+    node.parts += parts
+    return wake_s
+
+
+@lean
+def _leave(s: BatchState, number: int, parts: int) -> None:
+    """Take parts off a node."""
+    node = s.nodes[number]
+    node.parts -= parts
+    if node.parts == 0:
+        node.idle_s = s.clock[0].now_s
+
+
+@lean
 def allocate(s: BatchState, slot: int, number: int, count: int, row: Any, keeps: bool) -> None:
     """Give a job the `count` chosen nodes of a type.
 
@@ -114,9 +136,10 @@ def allocate(s: BatchState, slot: int, number: int, count: int, row: Any, keeps:
     """
     job, of_type = s.jobs[slot], s.types[number]
     kind = s.kinds[job.kind]
-    job.first, job.nodes = NIL, count
+    job.first, job.nodes, job.waking_s = NIL, count, 0.0
     for at in range(count):
         node, left = s.chosen[at, 0], s.chosen[at, 1]
+        job.waking_s = max(job.waking_s, _occupy(s, node, of_type, left))
         together = 1 if 0 < kind.gpu < WHOLE_GPU else left
         while left > 0:
             if keeps:
@@ -149,6 +172,7 @@ def release(s: BatchState, slot: int) -> None:
         allocation = s.allocations[entry]
         change(s.free[allocation.node], kind, allocation.parts, allocation.gpus, 1)
         of_type.lowest = min(of_type.lowest, allocation.node)
+        _leave(s, allocation.node, allocation.parts)
         following = allocation.next
         if not s.clock[0].keeps:
             allocation.next = s.clock[0].free

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from trimtab.batch.kernel.layout import NIL, BatchState
-from trimtab.batch.kernel.starting import has_space, start_on
+from trimtab.batch.kernel.starting import has_space, longest_s, start_on
 from trimtab.clusters.compiled import lean
 
 
@@ -70,7 +70,7 @@ def _earliest(s: BatchState, slot: int, number: int) -> float:
     """Return the earliest time from now on at which a type has room for a job to its end."""
     job = s.jobs[slot]
     kind, profile, length = s.kinds[job.kind], s.profile[number], s.steps[number]
-    duration_s = job.estimate_s * s.sites[job.kind, number].slowdown
+    duration_s = longest_s(s, slot, number)
     begin_s = s.clock[0].now_s
     at = 0
     while at + 1 < length and profile[at + 1].at_s <= begin_s:
@@ -100,6 +100,8 @@ def _plan(s: BatchState, slot: int) -> None:
         number = s.preferred[job.kind, rank]
         if number == NIL:
             break
+        if job.parts > s.sites[job.kind, number].most_parts:
+            continue
         at_s = _earliest(s, slot, number)
         if at_s < job.planned_s:
             job.planned_s, job.planned_type = at_s, number
@@ -111,8 +113,8 @@ def _plan(s: BatchState, slot: int) -> None:
 def _change_plan(s: BatchState, slot: int, from_s: float, sign: int) -> None:
     """Add or subtract a job's reservation from a time on."""
     job = s.jobs[slot]
-    slowdown = s.sites[job.kind, job.planned_type].slowdown
-    _change(s, slot, job.planned_type, from_s, job.planned_s + job.estimate_s * slowdown, sign)
+    ends_s = job.planned_s + longest_s(s, slot, job.planned_type)
+    _change(s, slot, job.planned_type, from_s, ends_s, sign)
 
 
 @lean
@@ -155,11 +157,23 @@ def start_planned(s: BatchState, row: Any) -> bool:
 
 
 @lean
+def next_planned_s(s: BatchState) -> float:
+    """Return the next time at which a reservation begins."""
+    at_s = math.inf
+    for at in range(s.clock[0].waiting):
+        planned_s = s.jobs[s.waiting[at]].planned_s
+        if s.clock[0].now_s < planned_s < at_s:
+            at_s = planned_s
+    return float(at_s)
+
+
+@lean
 def _start_planned(s: BatchState, slot: int, row: Any) -> bool:
     job, now_s = s.jobs[slot], s.clock[0].now_s
     if not start_on(s, slot, job.planned_type, row, False):
         return False
-    if job.planned_s < now_s:  # its nodes were too fragmented
+    # Its nodes were too fragmented, or need no time to wake up.
+    if job.planned_s < now_s or job.ends_s < now_s + longest_s(s, slot, job.type):
         _change_plan(s, slot, now_s, 1)
         _change(s, slot, job.type, now_s, job.ends_s, -1)
     return True

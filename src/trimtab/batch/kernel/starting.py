@@ -1,5 +1,6 @@
 """Starts and ends of jobs."""
 
+import math
 from typing import Any
 
 from trimtab.batch.kernel.layout import NIL, WHOLE_GPU, BatchState
@@ -30,6 +31,14 @@ def has_space(s: BatchState, slot: int) -> bool:
 
 
 @lean
+def longest_s(s: BatchState, slot: int, number: int) -> float:
+    """Return how long a job has nodes of a type at most, by its estimate."""
+    job, of_type = s.jobs[slot], s.types[number]
+    lasts_s = job.estimate_s * s.sites[job.kind, number].slowdown
+    return float(lasts_s + of_type.wake_s if of_type.sleep_after_s < math.inf else lasts_s)
+
+
+@lean
 def start_on(s: BatchState, slot: int, number: int, row: Any, keeps: bool) -> bool:
     """Start a job on nodes of a type, if there is room.
 
@@ -50,8 +59,8 @@ def start_on(s: BatchState, slot: int, number: int, row: Any, keeps: bool) -> bo
     allocate(s, slot, number, count, row, keeps)
     job.type = number
     job.start_s = clock.now_s
-    job.end_s = clock.now_s + job.run_s * site.slowdown
-    job.ends_s = clock.now_s + job.estimate_s * site.slowdown
+    job.end_s = clock.now_s + job.waking_s + job.run_s * site.slowdown
+    job.ends_s = clock.now_s + job.waking_s + job.estimate_s * site.slowdown
     _used(s, job.user)
     s.users[job.user].share += job.share
     push_end(s, clock.running, slot)
