@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from trimtab.batch.kernel import layout
 from trimtab.batch.kernel.layout import NIL, WHOLE_GPU, BatchState
+from trimtab.batch.nodes import has_gpu_type
 from trimtab.batch.policies.base import BatchPolicy
 from trimtab.clusters.cluster import Cluster, NodeType
 from trimtab.errors import UserError
@@ -65,23 +66,62 @@ def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
     slowdown, power_w = np.full(shape, np.inf), np.zeros(shape)
     most_parts = np.zeros(shape, np.int64)
     speeds = np.array([node_type.levels[-1].speed for node_type in cluster.node_types])
-    tokens = [set(node_type.name.lower().split("_")) for node_type in cluster.node_types]
     for number, (node_type, count) in enumerate(
         zip(cluster.node_types, cluster.counts, strict=True)
     ):
-        level = node_type.levels[-1]
-        power_w[:, number] = (
-            level.active_w * rows["cpu"] / node_type.cpu_milli
-            + level.gpu_active_w * rows["gpu"] / WHOLE_GPU
-        )
+        power_w[:, number] = _power_w(rows, node_type, -1)
         most_parts[:, number] = count * _parts_of_a_node(rows, node_type)
     for name in distinct["gpu_type"].unique():
         chosen = (distinct["gpu_type"] == name).to_numpy()
-        able = np.array([not name or name in token for token in tokens])
+        able = np.array([has_gpu_type(node_type, name) for node_type in cluster.node_types])
         reference = speeds[np.argmax(able)]
         slowdown[chosen] = np.where(able, reference / speeds, np.inf)
     slowdown[most_parts == 0] = np.inf
     return Kinds(of_job, rows, slowdown, power_w, most_parts)
+
+
+def _power_w(rows: NDArray[np.void], node_type: NodeType, level: int) -> NDArray[np.float64]:
+    at_level = node_type.levels[level]
+    cores_w = at_level.active_w * rows["cpu"] / node_type.cpu_milli
+    watts: NDArray[np.float64] = cores_w + at_level.gpu_active_w * rows["gpu"] / WHOLE_GPU
+    return watts
+
+
+def at_levels(kinds: Kinds, cluster: Cluster, policy: BatchPolicy) -> Kinds:
+    """Return kinds at the levels of frequency, or of power, that a policy chooses.
+
+    Raises UserError unless it chooses a level that there is for each kind on each node type.
+    """
+    most = max(len(node_type.levels) for node_type in cluster.node_types)
+    slowdown = np.full((*kinds.slowdown.shape, most), np.inf)
+    power_w = np.zeros_like(slowdown)
+    for number, node_type in enumerate(cluster.node_types):
+        for level, at_level in enumerate(node_type.levels):
+            relative = node_type.levels[-1].speed / at_level.speed
+            slowdown[:, number, level] = kinds.slowdown[:, number] * relative
+            power_w[:, number, level] = _power_w(kinds.rows, node_type, level)
+    able = np.isfinite(slowdown)
+    energy_j = np.where(able, power_w * np.where(able, slowdown, 0.0), np.inf)
+    chosen = policy.level(slowdown, energy_j)
+    if chosen is None:
+        return kinds
+    chosen = np.asarray(chosen)
+    counts = np.array([len(node_type.levels) for node_type in cluster.node_types])
+    if (
+        chosen.shape != kinds.slowdown.shape
+        or not np.issubdtype(chosen.dtype, np.integer)
+        or (chosen < 0).any()
+        or (chosen >= counts).any()
+    ):
+        raise UserError(
+            f"{type(policy).__name__}.level: expected a whole number from 0 for each kind of job "
+            f"and node type, {kinds.slowdown.shape}, below the levels there are: {counts.tolist()}"
+        )
+    at = chosen[..., np.newaxis]
+    return kinds._replace(
+        slowdown=np.take_along_axis(slowdown, at, 2)[..., 0],
+        power_w=np.take_along_axis(power_w, at, 2)[..., 0],
+    )
 
 
 def _parts_of_a_node(rows: NDArray[np.void], node_type: NodeType) -> NDArray[np.int64]:

@@ -39,6 +39,15 @@ def parse_nodes(text: str, hardware: Callable[[str], Hardware]) -> Cluster:
     return Cluster(tuple(node_types), tuple(counts))
 
 
+def has_gpu_type(node_type: NodeType, gpu_type: str) -> bool:
+    """Return whether a job of `gpu_type` (lower case; empty: any) may run on a node type.
+
+    A name such as `gpu_a40_x8` has the type `a40`. Nodes described by sizes have any.
+    """
+    name = node_type.name.lower()
+    return not gpu_type or gpu_type in name.split("_") or bool(_SHAPE.fullmatch(name))
+
+
 def pool_of(cores: int) -> Cluster:
     """Return a cluster whose cores are all the same, as one node."""
     return Cluster((_node(f"{cores}c", cores, _UNLIMITED_BYTES, 0),), (1,))

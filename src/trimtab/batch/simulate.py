@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trimtab.batch.kernel.layout import DONE, NEED_SPACE, NIL, BatchState
 from trimtab.batch.kernel.loop import run, sort_waiting
-from trimtab.batch.model import Kinds, Sleep, build_state, kinds_of, with_space
+from trimtab.batch.model import Kinds, Sleep, at_levels, build_state, kinds_of, with_space
 from trimtab.batch.policies.base import BatchPolicy, WaitingJobs
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
@@ -50,9 +50,9 @@ def simulate_batch(
 ) -> BatchResult:
     """Simulate `jobs` (BATCH_JOBS) on `cluster` under `policy`.
 
-    All parts of a job run on nodes of one type, at its highest level. With `sleep`, nodes sleep
-    where they are idle for long, and jobs wait for them to wake up. Raises UserError where no job
-    has room, and for an order or cost of the policy that is no number for each job.
+    All parts of a job run on nodes of one type, at the level that the policy chooses. With `sleep`,
+    nodes sleep where they are idle for long, and jobs wait for them to wake up. Raises UserError
+    where no job has room, and where the policy gives no number for each job or node type.
     """
     kinds = kinds_of(jobs, cluster)
     most = np.where(np.isfinite(kinds.slowdown), kinds.most_parts, 0).max(axis=1)
@@ -60,7 +60,7 @@ def simulate_batch(
     if not room.any():
         raise UserError("no job has room on the empty cluster; expected larger nodes, or more")
     jobs = jobs[room].reset_index(drop=True)
-    kinds = kinds._replace(of_job=kinds.of_job[room])
+    kinds = at_levels(kinds._replace(of_job=kinds.of_job[room]), cluster, policy)
     state = build_state(jobs, kinds, cluster, policy, sleep)
     state.clock["keeps"] = keep_allocations
     state = _run(jobs, state, policy)

@@ -93,6 +93,22 @@ def test_heats_weighs_energy_and_performance(weight: float, chosen: str) -> None
     assert schedule["node_type"].tolist() == [chosen]
 
 
+def test_heats_chooses_the_level_too() -> None:
+    levels = (Level(0.5, 40.0), Level(0.9, 60.0), Level(1.0, 100.0))
+    capped = Cluster((NodeType("node", 1000, 1 << 40, 0.0, levels),), (1,))
+    ends = {
+        weight: simulate_batch(
+            jobs_of([{}]),
+            capped,
+            build_batch_policy(f"heats:choose_level=1:energy_weight={weight}")[1],
+        ).schedule[["end_s", "energy_j"]].iloc[0].tolist()
+        for weight in (0, 0.5, 1)
+    }  # fmt: skip
+    # 80 J for half the speed, 66.7 J for 0.9 of it.
+    assert ends[0] == [10.0, 1000.0]
+    assert ends[0.5] == ends[1] == pytest.approx([10.0 / 0.9, 600.0 / 0.9])
+
+
 def test_run_time_and_energy_are_those_of_the_node_type() -> None:
     policy = build_batch_policy("heats:energy_weight=1")[1]
     result = simulate_batch(jobs_of([{"parts": 2}]), TWO_TYPES, policy)
@@ -113,6 +129,8 @@ def test_a_gpu_type_runs_where_its_name_is() -> None:
     result = simulate_batch(jobs_of(rows), cluster, build_batch_policy("easy")[1])
     assert result.schedule["node_type"].tolist() == ["gpu_a40", "gpu_v100"]
     assert result.left_out == 1
+    sizes = Cluster((node_type("8c1gpu", 8, gpus=1),), (1,))
+    assert starts("easy", rows, sizes) == [0.0, 10.0, 0.0]
 
 
 def test_shares_of_gpus_live_on_one_gpu_each() -> None:
@@ -190,6 +208,8 @@ def test_a_wrong_policy_is_named(text: str, said: str) -> None:
         ("def build(): return 3", "expected a BatchPolicy"),
         (MINE.replace("self.sign * jobs.submit_s", "jobs.submit_s[1:]"), "one for each waiting"),
         (MINE.replace("self.sign * jobs.submit_s", "jobs.submit_s * float('nan')"), "no number"),
+        (f"{MINE}\nLastFirst.cost = lambda *_: [[1.0, 2.0]]", "each kind of job and node type"),
+        (f"{MINE}\nLastFirst.level = lambda *_: [[1]]", "below the levels there are"),
     ],
 )
 def test_a_file_that_is_no_policy_is_refused(tmp_path: Path, source: str, said: str) -> None:

@@ -66,6 +66,16 @@ class BatchPolicy:
         """Return a number for each job; the smallest is served first."""
         return jobs.submit_s
 
+    def level(
+        self, run_s: NDArray[np.float64], energy_j: NDArray[np.float64]
+    ) -> NDArray[np.int64] | None:
+        """Return the level of frequency or power of each kind of job on each node type, 0 lowest.
+
+        `run_s` and `energy_j` are as of `cost`, [kind, node type, level]; infinite also where there
+        is no such level. None: the highest.
+        """
+        return None
+
     def cost(
         self, run_s: NDArray[np.float64], energy_j: NDArray[np.float64], cluster: Cluster
     ) -> NDArray[np.float64] | None:
