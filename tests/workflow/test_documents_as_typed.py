@@ -78,6 +78,13 @@ def has_queue(folder: Path) -> None:
     (folder / "queue.yaml").write_text(queue)
 
 
+def has_jobs(folder: Path) -> None:
+    """The jobs are those that the page shows."""
+    page = (PROJECT / "docs/how-to/schedule-your-queue.md").read_text()
+    [jobs] = re.findall(r"```csv\n(.*?)```", page, re.DOTALL)
+    (folder / "jobs.csv").write_text(jobs)
+
+
 def has_slim(folder: Path) -> None:
     """A slim environment, of which the page says how to look at it."""
     has_python(folder)
@@ -96,6 +103,7 @@ WALKS: dict[str, Callable[[Path], None]] = {
     "docs/how-to/install.md": has_python,
     "docs/how-to/measure-energy.md": has_python,
     "docs/how-to/schedule.md": has_queue,
+    "docs/how-to/schedule-your-queue.md": has_jobs,
     "docs/how-to/see-what-imports-cost.md": has_python,
     "docs/how-to/tune.md": has_activated,
     "docs/how-to/when-verification-fails.md": has_slim,

@@ -80,6 +80,13 @@ def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
     return Kinds(of_job, rows, slowdown, power_w, most_parts)
 
 
+def with_room(jobs: pd.DataFrame, kinds: Kinds) -> NDArray[np.bool_]:
+    """Return which jobs have room on the empty nodes of one type."""
+    most = np.where(np.isfinite(kinds.slowdown), kinds.most_parts, 0).max(axis=1)
+    room: NDArray[np.bool_] = jobs["parts"].to_numpy(np.int64) <= most[kinds.of_job]
+    return room
+
+
 def _power_w(rows: NDArray[np.void], node_type: NodeType, level: int) -> NDArray[np.float64]:
     at_level = node_type.levels[level]
     cores_w = at_level.active_w * rows["cpu"] / node_type.cpu_milli

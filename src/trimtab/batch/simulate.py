@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from trimtab.batch.kernel.layout import DONE, NEED_SPACE, NIL, BatchState
 from trimtab.batch.kernel.loop import run, sort_waiting
-from trimtab.batch.model import Kinds, Sleep, at_levels, build_state, kinds_of, with_space
+from trimtab.batch.model import (
+    Kinds,
+    Sleep,
+    at_levels,
+    build_state,
+    kinds_of,
+    with_room,
+    with_space,
+)
 from trimtab.batch.policies.base import BatchPolicy, WaitingJobs
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
@@ -55,8 +63,7 @@ def simulate_batch(
     where no job has room, and where the policy gives no number for each job or node type.
     """
     kinds = kinds_of(jobs, cluster)
-    most = np.where(np.isfinite(kinds.slowdown), kinds.most_parts, 0).max(axis=1)
-    room = jobs["parts"].to_numpy(np.int64) <= most[kinds.of_job]
+    room = with_room(jobs, kinds)
     if not room.any():
         raise UserError("no job has room on the empty cluster; expected larger nodes, or more")
     jobs = jobs[room].reset_index(drop=True)

@@ -17,7 +17,7 @@ VERBS = {
     "new": "Make a project of your own, which debloats COMMAND and reports on it, in FOLDER.",
     "run": "Run the experiment of this folder: the stages that are out of date.",
     "tune": "Search a program's best parameters: it is trained again and again, as trials.",
-    "schedule": "Queues of real jobs.",
+    "schedule": "Queues: a batch system's jobs under several policies, or real jobs.",
     "imports": "Run a Python program once, and tell what its imports cost and which of them nothing"
     " used.",
     "doctor": "List missing parts of this machine, their consequences, and how to install them.",

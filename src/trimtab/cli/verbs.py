@@ -27,6 +27,7 @@ from trimtab.cli.results.compare import compare
 from trimtab.cli.single_steps import schedule as queue_cli
 from trimtab.cli.single_steps.forgetting import forget_in, say_what_came_back
 from trimtab.cli.single_steps.learning import SlimFolder
+from trimtab.cli.single_steps.simulate_queue import simulate
 from trimtab.cli.single_steps.spans import locate, reconstruct
 from trimtab.cli.single_steps.trace import trace
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption, settling_bar, slimmed, traced
@@ -43,12 +44,15 @@ from trimtab.records.verdict import Verdict
 
 app = CommandGroup(order=VERBS, **GIVEN_ALWAYS)
 app.callback()(options_of_all)
+queue_cli.schedule.command()(simulate)
 app.add_typer(queue_cli.schedule, name="schedule")
 app.add_typer(image, name="image")
 app.add_typer(cold_store, name="cold-store")
 app.command(
-    common=("image", "python", "output", "compare", "ends_with", "drive", "ready", "address")
-)(new)
+    common=(
+        "image", "python", "output", "compare", "ends_with", "drive", "ready", "address", "policy",
+    )
+)(new)  # fmt: skip
 app.command()(run)
 app.command()(check)
 app.command(

@@ -125,20 +125,41 @@ def give_back_plan(s: BatchState, slot: int) -> None:
 
 
 @lean
+def _plan_again(s: BatchState) -> None:
+    """Renew all reservations in order.
+
+    One after the other, as none is later then. But where a job found only fragments at its time,
+    all are taken out first: else it would come behind all others.
+    """
+    clock = s.clock[0]
+    late = False
+    for at in range(clock.waiting):
+        job = s.jobs[s.waiting[at]]
+        late |= job.planned_type != NIL and job.planned_s < clock.now_s
+    for at in range(clock.waiting):
+        slot = s.waiting[at]
+        if s.jobs[slot].planned_type != NIL:
+            _change_plan(s, slot, max(clock.now_s, s.jobs[slot].planned_s), 1)
+            if not late:
+                _plan(s, slot)
+    if late:
+        for at in range(clock.waiting):
+            slot = s.waiting[at]
+            if s.jobs[slot].planned_type != NIL:
+                _plan(s, slot)
+
+
+@lean
 def start_planned(s: BatchState, row: Any) -> bool:
     """Start the waiting jobs whose time has come; return whether space sufficed.
 
-    Where a job ended early, all reservations are renewed in order. None is later than before.
+    Where a job ended, all reservations are renewed.
     """
     clock = s.clock[0]
     if clock.grown:
         for number in range(len(s.types)):
             _forget_past(s, number)
-        for at in range(clock.waiting):
-            slot = s.waiting[at]
-            if s.jobs[slot].planned_type != NIL:
-                _change_plan(s, slot, max(clock.now_s, s.jobs[slot].planned_s), 1)
-                _plan(s, slot)
+        _plan_again(s)
         clock.grown = 0
     for at in range(clock.fresh):
         _plan(s, s.fresh[at])

@@ -42,13 +42,14 @@ class FoundJobs:
     `frame` has BATCH_JOBS' columns as far as they are known, with times in s from any origin, and
     `start_s` for the recorded start; submit_s, run_s and cpu_milli are always there. Missing
     numbers are NaN. `remarks` say what was assumed. `cores` is the machine's size, if the file says
-    it.
+    it. `origin_s` is the first submission, set by `batch_jobs`.
     """
 
     frame: pd.DataFrame
     skipped: Counter[str] = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)
     cores: int | None = None
+    origin_s: float = 0.0
 
 
 def check_count(path: Path, jobs: int) -> None:
@@ -85,7 +86,7 @@ def batch_jobs(path: Path, found: FoundJobs) -> pd.DataFrame:
         reasons = "; ".join(f"{why}: {count:,}" for why, count in found.skipped.items() if count)
         raise UserError(f"{path}: holds no job that ran ({reasons}); expected at least one")
     frame = frame.sort_values("submit_s", kind="stable", ignore_index=True)
-    origin_s = frame["submit_s"].iloc[0]
+    origin_s = found.origin_s = float(frame["submit_s"].iloc[0])
     start_s = frame["start_s"].to_numpy(np.float64)
     known = np.isfinite(start_s) & (start_s >= frame["submit_s"])
     estimate_s = frame["estimate_s"].to_numpy(np.float64)

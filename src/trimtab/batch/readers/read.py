@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -24,11 +25,16 @@ READERS: dict[str, Callable[[Path, Head], FoundJobs]] = {
 }
 
 
+# Times between 1990 and 2100 are dates, others count from any time.
+_OLDEST_S, _NEWEST_S = 631_152_000.0, 4_102_444_800.0
+
+
 @dataclass(frozen=True)
 class ReadJobs:
     """The jobs of a file (BATCH_JOBS), its format, how many jobs were skipped for which reason.
 
-    `remarks` are sentences on what was assumed. `cores` is the machine's size, if the file says it.
+    `remarks` are sentences on what was assumed. `cores` is the machine's size, if the file says it,
+    and `first_submission` its date.
     """
 
     jobs: pd.DataFrame
@@ -36,6 +42,7 @@ class ReadJobs:
     skipped: Counter[str]
     remarks: list[str]
     cores: int | None
+    first_submission: datetime | None
 
 
 def read_jobs(path: Path, format: str | None = None) -> ReadJobs:
@@ -51,4 +58,6 @@ def read_jobs(path: Path, format: str | None = None) -> ReadJobs:
     found = READERS[name](path, head)
     jobs = batch_jobs(path, found)
     skipped = Counter({reason: count for reason, count in found.skipped.items() if count})
-    return ReadJobs(jobs, name, skipped, found.remarks, found.cores)
+    dated = _OLDEST_S < found.origin_s < _NEWEST_S
+    began = datetime.fromtimestamp(found.origin_s, UTC) if dated else None
+    return ReadJobs(jobs, name, skipped, found.remarks, found.cores, began)

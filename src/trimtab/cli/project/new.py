@@ -13,6 +13,7 @@ from trimtab.cli.config_options.group import option_groups
 from trimtab.cli.output.console import console
 from trimtab.cli.program_options import ENDING, PROGRAM, ProgramOptions
 from trimtab.cli.project.files import dvc, experiment, parameters, shared, workload_file
+from trimtab.cli.project.policy_file import write_policy
 from trimtab.cli.workspace import find_interpreter, find_program, no_such_program
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
@@ -23,8 +24,10 @@ _NO_PROGRAM = "give the program after --, or --image"
 
 @option_groups(program=PROGRAM.only("python", "output.path", "output.compare", *ENDING))
 def new(
-    folder: Annotated[Path, typer.Argument(help="The project's folder, new or empty of these.")],
     program: ProgramOptions,
+    folder: Annotated[
+        Path | None, typer.Argument(help="The project's folder, new or empty of these.")
+    ] = None,
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="-- COMMAND", help="The program, as you run it."),
@@ -37,8 +40,22 @@ def new(
             " name for it; COMMAND then follows its entrypoint.",
         ),
     ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Write NAME.py instead, a policy for `trimtab schedule simulate`.",
+        ),
+    ] = None,
 ) -> None:
     """Make a project of your own, which debloats COMMAND and reports on it, in FOLDER."""
+    if policy is not None:
+        if folder or command or image:
+            raise UserError("--policy NAME: expected no folder, program or image beside it")
+        _new_policy(policy)
+        return
+    if folder is None:
+        raise UserError("expected a folder, as in `trimtab new my_project -- python program.py`")
     name = _name_of(folder)
     words = command or []
     if image is None:
@@ -66,6 +83,16 @@ def new(
     )
     console.path(folder)
     console.result({"folder": folder, "name": name, "files": [folder / file for file in files]})
+
+
+def _new_policy(name: str) -> None:
+    path = write_policy(name)
+    console.notes.print(
+        f"look at {path}, then: trimtab schedule simulate JOBS --policy fcfs,./{path}",
+        soft_wrap=True,
+    )
+    console.path(path)
+    console.result({"policy": path})
 
 
 def _of_environment(folder: Path, command: list[str], program: ProgramOptions) -> Workload:

@@ -54,7 +54,7 @@ def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str
                 )
             ),
             drawn=lambda figure: Markup(figure.slim_svg),
-            vega=_vega_bundle(),
+            vega=vega_bundle(),
             tables=table_library(),
             exact=exact,
             without_places=without_places,
@@ -74,7 +74,7 @@ def format_remark(remarks: Iterable[tuple[str, str]]) -> list[str]:
 
 
 @cache
-def _vega_bundle() -> str:
+def vega_bundle() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script, packed."""
     return packed(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE))
 

@@ -1,0 +1,202 @@
+"""A queue under several policies: their schedules as files, their figures as a document."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pydantic import ValidationError
+
+from trimtab.batch.curves import EnergyCurve
+from trimtab.batch.figures import offered_load, recorded_waits, waits_of
+from trimtab.batch.model import Sleep, kinds_of, with_room
+from trimtab.batch.policies.base import BatchPolicy
+from trimtab.batch.readers.read import ReadJobs
+from trimtab.batch.simulate import BatchResult, simulate_batch
+from trimtab.clusters.cluster import Cluster, NodeType
+from trimtab.errors import UserError
+from trimtab.records.batch.comparison import NodeGroup, PolicyOutcome, QueueComparison
+from trimtab.records.batch.tables import BATCH_JOBS, BATCH_SCHEDULE
+from trimtab.records.document import first_mistake
+from trimtab.records.parquet.files import write_table
+
+_MOST_TYPES = 8  # of GPU, in an error
+
+
+def compare_policies(
+    file: Path,
+    read: ReadJobs,
+    cluster: Cluster,
+    policies: Mapping[str, BatchPolicy],
+    folder: Path,
+    *,
+    price: EnergyCurve | None = None,
+    carbon: EnergyCurve | None = None,
+    sleep: Sleep | None = None,
+) -> QueueComparison:
+    """Simulate the jobs of `file` under each policy; write all results into `folder`.
+
+    These are `comparison.json`, which is returned, `jobs.parquet` (BATCH_JOBS) and for each policy
+    a table BATCH_SCHEDULE. Raises UserError if no job fits the nodes.
+    """
+    _check_room(file, read.jobs, cluster)
+    without_power = [each.name for each in cluster.node_types if not _has_power(each)]
+    if (price or carbon) and len(without_power) == len(cluster.node_types):
+        raise UserError(
+            f"--price and --carbon: no power is known of {', '.join(without_power)}; expected"
+            " --nodes with names of conf/hardware/, such as epyc_9654:4"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    write_table(folder / "jobs.parquet", BATCH_JOBS, read.jobs)
+    results = {
+        name: simulate_batch(read.jobs, cluster, each, sleep=sleep)
+        for name, each in policies.items()
+    }
+    first = next(iter(results.values()))  # the same jobs fit under all policies
+    jobs = read.jobs.iloc[first.schedule["job"].to_numpy()]
+    try:
+        document = QueueComparison(
+            file=str(file),
+            format=read.format,
+            jobs=len(jobs),
+            left_out=first.left_out,
+            skipped={reason: rows for reason, rows in read.skipped.items() if rows},
+            nodes=[
+                NodeGroup(each.name, count, each.cpu_milli, each.gpu_milli)
+                for each, count in zip(cluster.node_types, cluster.counts, strict=True)
+            ],
+            load=offered_load(jobs, cluster),
+            recorded=recorded_waits(jobs),
+            policies=[
+                _outcome(name, each, jobs, cluster, price, carbon) for name, each in results.items()
+            ],
+            remarks=[
+                *read.remarks,
+                *_about_nodes(cluster, without_power),
+                *(curve.remark for curve in (price, carbon) if curve and curve.remark),
+                *_about_jobs(jobs, first),
+                *_about_sleep(sleep),
+            ],
+        )
+    except ValidationError as error:
+        raise UserError(
+            f"{file}: a figure is beyond any machine ({first_mistake(error)}); expected run times"
+            " and demands of real jobs"
+        ) from None
+    for outcome in document.policies:
+        write_table(folder / outcome.schedule, BATCH_SCHEDULE, results[outcome.policy].schedule)
+    document.write(folder / "comparison.json")
+    return document
+
+
+def _about_nodes(cluster: Cluster, without_power: list[str]) -> Iterator[str]:
+    if len({each.levels[-1].speed for each in cluster.node_types}) > 1:
+        first = cluster.node_types[0].name
+        yield f"recorded run times are those on {first}, or on the job's own type of GPU"
+    if 0 < len(without_power) < len(cluster.node_types):
+        yield f"no power is known of {', '.join(without_power)}: it counts as none"
+
+
+def _about_sleep(sleep: Sleep | None) -> Iterator[str]:
+    if sleep is not None:
+        yield (
+            f"idle nodes sleep after {sleep.after_s:g} s; assumed are {sleep.wake_s:g} s to wake up"
+            f" and {sleep.power_share:.0%} of the idle power"
+        )
+
+
+def _about_jobs(jobs: pd.DataFrame, result: BatchResult) -> Iterator[str]:
+    if result.raised_estimates:
+        yield f"{result.raised_estimates:,} run times above their estimates: these were raised"
+    known = int(jobs["recorded_start_s"].notna().sum())
+    if 0 < known < len(jobs):
+        yield f"recorded waits are of {known:,} of {len(jobs):,} jobs"
+
+
+def _check_room(file: Path, jobs: pd.DataFrame, cluster: Cluster) -> None:
+    if not with_room(jobs, kinds_of(jobs, cluster)).any():
+        raise UserError(
+            f"{file}: no job fits the nodes; {largest_demand(jobs)}; expected --nodes that have"
+            f" this, such as --nodes {suggested_nodes(jobs)}"
+        )
+
+
+def largest_demand(jobs: pd.DataFrame) -> str:
+    """Return the largest demands of jobs in words."""
+    cores, memory_gib, gpus = _largest(jobs)
+    said = [f"{cores:,} cores"]
+    said += [f"{memory_gib:,} GiB"] if memory_gib else []
+    said += [f"{gpus:,} GPUs"] if gpus else []
+    types = f" (types {', '.join(_gpu_types(jobs))})" if _gpu_types(jobs) else ""
+    parts = int(jobs["parts"].max())
+    return f"a job has up to {parts:,} part{'s' * (parts > 1)} of up to {', '.join(said)}{types}"
+
+
+def suggested_nodes(jobs: pd.DataFrame) -> str:
+    """Return a value of `--nodes` with room for the largest job."""
+    cores, memory_gib, gpus = _largest(jobs)
+    parts = int(jobs["parts"].max())
+    shape = f"{cores}c" + (f"{memory_gib}g" if memory_gib else "") + (f"{gpus}gpu" if gpus else "")
+    return f"{shape}:{parts}"
+
+
+def _gpu_types(jobs: pd.DataFrame) -> list[str]:
+    return sorted(set(jobs["gpu_type"].astype(str)) - {""})[:_MOST_TYPES]
+
+
+def _largest(jobs: pd.DataFrame) -> tuple[int, int, int]:
+    """Return the most cores, GiB and GPUs of a part, rounded up."""
+    units = {"cpu_milli": 1000, "memory_bytes": 1 << 30, "gpu_milli": 1000}
+    cores, memory_gib, gpus = (-(-int(jobs[name].max()) // unit) for name, unit in units.items())
+    return max(1, cores), memory_gib, gpus
+
+
+def _outcome(
+    name: str,
+    result: BatchResult,
+    jobs: pd.DataFrame,
+    cluster: Cluster,
+    price: EnergyCurve | None,
+    carbon: EnergyCurve | None,
+) -> PolicyOutcome:
+    schedule = result.schedule.set_axis(jobs.index)
+    has_power = any(map(_has_power, cluster.node_types))
+    has_gpus = any(each.gpu_milli for each in cluster.node_types)
+    shares = {name: min(1.0, share) for name, share in result.utilisation.items()}  # rounding
+    grams = _cost(carbon, result) if carbon else None
+    return PolicyOutcome(
+        policy=name,
+        schedule=f"schedule_{_stem(name)}.parquet",
+        waits=waits_of(jobs, schedule["wait_s"], schedule["bounded_slowdown"]),
+        makespan_s=result.makespan_s,
+        cpu_share=shares.get("cpu", 0.0),
+        gpu_share=shares.get("gpu", 0.0) if has_gpus else None,
+        idle_energy_j=result.idle_energy_j if has_power else None,
+        active_energy_j=result.active_energy_j if has_power else None,
+        cost_eur=_cost(price, result) if price else None,
+        carbon_kg=None if grams is None else grams / 1000,
+    )
+
+
+def _has_power(node_type: NodeType) -> bool:
+    level = node_type.levels[-1]
+    return node_type.idle_w + level.active_w + level.gpu_active_w > 0
+
+
+def _cost(curve: EnergyCurve, result: BatchResult) -> float:
+    """Return the cost of the energy of all runs, and of idle nodes until the last end.
+
+    The idle energy counts as drawn evenly, also where nodes sleep.
+    """
+    runs = result.schedule
+    active = curve.of_runs(
+        runs["start_s"].to_numpy(), runs["end_s"].to_numpy(), runs["energy_j"].to_numpy()
+    )
+    whole = np.zeros(1), np.array([result.makespan_s]), np.array([result.idle_energy_j])
+    return active + curve.of_runs(*whole)
+
+
+def _stem(policy: str) -> str:
+    """Return the part of a file's name that stands for a policy."""
+    return re.sub(r"[^A-Za-z0-9.=+-]+", "_", policy).strip("_.")

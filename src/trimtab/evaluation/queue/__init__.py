@@ -1,0 +1,1 @@
+"""The report of `trimtab schedule simulate`."""

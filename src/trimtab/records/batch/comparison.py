@@ -1,0 +1,146 @@
+"""The document of `trimtab schedule simulate`: the figures of a queue under several policies."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from trimtab.records.document import PART, Document
+from trimtab.records.values import AboveZero, Amount, Measure, PathInside, Share, Text, Whole
+
+RECORDED = "as recorded"
+Slowdown = Annotated[Amount, Field(ge=1)]
+
+
+@dataclass(frozen=True, config=PART)
+class WaitFigures:
+    """Waits of a set of jobs, and their mean bounded slowdown (run times of at least 10 s)."""
+
+    jobs: AboveZero
+    mean_wait_s: Amount
+    median_wait_s: Amount
+    p95_wait_s: Amount
+    longest_wait_s: Amount
+    mean_bounded_slowdown: Slowdown
+
+
+@dataclass(frozen=True, config=PART)
+class GroupWaits(WaitFigures):
+    """The waits of the jobs of one queue, or of one class of width."""
+
+    name: Text
+
+
+@dataclass(frozen=True, config=PART)
+class QueueWaits:
+    """Waits of all jobs, by queue and by width, narrow first: cores, or GPUs where a job has
+    any.
+
+    `user_fairness` is Jain's index over users' mean bounded slowdowns, 1 where all are equal; null
+    with fewer than two users.
+    """
+
+    every: WaitFigures
+    by_queue: list[GroupWaits]
+    by_width: list[GroupWaits]
+    user_fairness: Share | None
+
+
+@dataclass(frozen=True, config=PART)
+class PolicyOutcome:
+    """A policy's waits, and what the nodes did from the first submission to the last end.
+
+    Energy is null where the power of the nodes is unknown, cost and carbon where no curve was
+    given. `schedule` is the file of its table BATCH_SCHEDULE.
+    """
+
+    policy: Text
+    schedule: PathInside
+    waits: QueueWaits
+    makespan_s: Amount
+    cpu_share: Share
+    gpu_share: Share | None
+    idle_energy_j: Amount | None
+    active_energy_j: Amount | None
+    cost_eur: Measure | None
+    carbon_kg: Amount | None
+
+    @property
+    def energy_kwh(self) -> float | None:
+        """The energy of all nodes; None where their power is unknown."""
+        if self.idle_energy_j is None or self.active_energy_j is None:
+            return None
+        return (self.idle_energy_j + self.active_energy_j) / 3.6e6
+
+
+@dataclass(frozen=True, config=PART)
+class NodeGroup:
+    """Equal nodes: their type, how many there are, and the size of one."""
+
+    node_type: Text
+    nodes: AboveZero
+    cpu_milli: AboveZero
+    gpu_milli: Whole
+
+
+class QueueComparison(Document):
+    """A queue under several policies, in the order asked for, and as its file recorded it.
+
+    `load` is the largest ratio of what jobs ask for to what nodes have between the first and the
+    last submission; null if that is shorter than the longest job. `skipped` counts rows that are no
+    jobs to simulate, by reason, and `left_out` jobs that fit no empty nodes. `remarks` are what was
+    assumed.
+    """
+
+    stage: ClassVar[str] = "trimtab schedule simulate"
+    version: Literal[1] = 1
+    file: Text
+    format: Text
+    jobs: AboveZero
+    left_out: Whole
+    skipped: dict[Text, AboveZero]
+    nodes: list[NodeGroup]
+    load: Amount | None
+    recorded: QueueWaits | None
+    policies: list[PolicyOutcome]
+    remarks: list[Text]
+
+    def sentences(self) -> list[str]:
+        """Return what the best policy saves, which jobs are missing, and what was assumed."""
+        said = [self._saving(), self._missing(), "; ".join(self.remarks)]
+        return [each for each in said if each]
+
+    def _saving(self) -> str:
+        best = min(self.policies, key=lambda each: each.waits.every.mean_wait_s)
+        against = self.recorded or self.policies[0].waits
+        before_s, after_s = (each.every.mean_wait_s for each in (against, best.waits))
+        name = RECORDED if self.recorded else f"under {self.policies[0].policy}"
+        words = f"{best.policy}: mean wait {format_duration(after_s)}"
+        if best is not self.policies[0] or self.recorded:
+            change_pct = 100 * (after_s - before_s) / before_s if before_s else 0.0
+            if abs(change_pct) < 0.5:
+                words += f", {name if self.recorded else f'as {name}'}"
+            else:
+                words += f" instead of {format_duration(before_s)} {name} ({change_pct:+,.0f} %)"
+        elif len(self.policies) > 1:
+            words += ", the shortest"
+        if self.load is not None and self.load > 1:
+            return (
+                f"jobs ask for {self.load:.2f} times what the nodes have, so waits grow with the"
+                f" length of the log; {words}"
+            )
+        return words
+
+    def _missing(self) -> str:
+        said = [f"{count:,} {reason}" for reason, count in self.skipped.items()]
+        if self.left_out:
+            said.append(f"{self.left_out:,} fit no nodes")
+        return f"jobs left out: {', '.join(said)}" if said else ""
+
+
+def format_duration(time_s: float) -> str:
+    """Return seconds in the unit that suits them: s, min, h or d."""
+    for unit, seconds, below in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800)):
+        if time_s < below:
+            return f"{time_s / seconds:.3g} {unit}"
+    return f"{time_s / 86400:,.1f} d"

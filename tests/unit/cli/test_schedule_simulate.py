@@ -1,0 +1,315 @@
+"""`trimtab schedule simulate` as an operator types it: from a file to a table and a report."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.batch.comparing import compare_policies
+from trimtab.batch.nodes import pool_of
+from trimtab.batch.policies.registry import build_batch_policy
+from trimtab.batch.readers.read import read_jobs
+from trimtab.cli.verbs import app
+from trimtab.errors import UserError
+from trimtab.records.batch.comparison import QueueComparison
+from trimtab.records.batch.tables import BATCH_JOBS, BATCH_SCHEDULE
+from trimtab.records.parquet.files import read_table
+
+# The second job waits for the first; the third has room beside the first, but fcfs lets it wait.
+THREE = "submit,run,cores,user\n0,600,32,ann\n60,1200,64,bob\n120,300,8,ann\n"
+
+
+def simulate(*words: object) -> None:
+    app(["schedule", "simulate", *map(str, words)], standalone_mode=False)
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of three jobs, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    path = Path("jobs.csv")
+    path.write_text(THREE)
+    return path
+
+
+def compared(jobs: Path, cores: int) -> QueueComparison:
+    """Compare the default policies as the command does, without a report."""
+    policies = dict(map(build_batch_policy, ("fcfs", "easy")))
+    return compare_policies(jobs, read_jobs(jobs), pool_of(cores), policies, jobs.parent)
+
+
+def document() -> QueueComparison:
+    return QueueComparison.read(Path("trimtab_schedule/comparison.json"))
+
+
+def test_three_jobs_by_hand(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulate(jobs, "--nodes", "64c:1")
+    fcfs, easy = document().policies
+    # fcfs: 0, 600 and 1800 s; easy starts the third at once, which ends before the second starts.
+    assert fcfs.waits.every.mean_wait_s == pytest.approx((0 + 540 + 1680) / 3)
+    assert easy.waits.every.mean_wait_s == pytest.approx((0 + 540 + 0) / 3)
+    assert (fcfs.makespan_s, easy.makespan_s) == (2100, 1800)
+    assert easy.cpu_share == pytest.approx((32 * 600 + 64 * 1200 + 8 * 300) / (64 * 1800))
+    assert fcfs.energy_kwh is None and fcfs.gpu_share is None and document().load is None
+    written = capsys.readouterr()
+    assert "3 min" in written.out and "12.3 min" in written.out
+    assert "easy: mean wait 3 min instead of 12.3 min under fcfs (-76 %)" in written.err
+    assert "kWh" not in written.out and "EUR" not in written.out and "GPUs" not in written.out
+
+
+def test_what_is_written_can_be_read(jobs: Path) -> None:
+    simulate(jobs, "--nodes", "64c:1", "--output", "out")
+    every = read_table(Path("out/jobs.parquet"), BATCH_JOBS)
+    assert len(every) == 3
+    for policy in QueueComparison.read(Path("out/comparison.json")).policies:
+        schedule = read_table(Path("out", policy.schedule), BATCH_SCHEDULE)
+        assert list(schedule["job"]) == list(every["job"])
+        assert (schedule["start_s"] >= schedule["submit_s"]).all()
+    page = Path("out/report.html").read_text()
+    assert "How long jobs wait" in page and "https://" not in re.sub(r"<!--.*?-->", "", page)
+
+
+def test_json_is_the_document(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulate(jobs, "--nodes", "64c:1", "--json", "-q")
+    written = capsys.readouterr()
+    found = json.loads(written.out)
+    assert written.err == "" and found.pop("folder") == "trimtab_schedule"
+    assert found == document().to_json()
+
+
+def test_without_nodes_it_says_what_to_type(jobs: Path) -> None:
+    with pytest.raises(UserError, match=r"jobs\.csv: .* 64 cores.* --nodes") as raised:
+        simulate(jobs)
+    suggested = str(raised.value).rpartition(" ")[2]
+    simulate(jobs, "--nodes", suggested)
+    assert document().left_out == 0
+
+
+def test_jobs_of_gpu_types_need_nodes_that_have_them(jobs: Path) -> None:
+    jobs.write_text(
+        "submit,run,cores,gpus,gpu_type\n0,60,8,4,NVIDIA-A100-SXM4-80GB\n1,60,8,4,H100\n"
+    )
+    with pytest.raises(UserError, match=r"8 cores, 4 GPUs \(types a100, h100\)") as raised:
+        simulate(jobs)
+    [suggested] = re.findall(r"--nodes (\d\S+)", str(raised.value))
+    simulate(jobs, "--nodes", suggested)
+    assert document().left_out == 0
+    simulate(jobs, "--nodes", "h100_x8:1")
+    assert document().left_out == 1
+
+
+def test_nodes_of_several_types_are_for_heats_too(jobs: Path) -> None:
+    simulate(jobs, "--nodes", "epyc_7281:2,epyc_9654:1", "--price", "0.5", "--carbon", "400")
+    found = document()
+    assert [each.policy for each in found.policies] == ["fcfs", "easy", "heats"]
+    for each in found.policies:
+        assert each.energy_kwh is not None and each.cost_eur is not None
+        assert each.cost_eur == pytest.approx(0.5 * each.energy_kwh)
+        assert each.carbon_kg == pytest.approx(0.4 * each.energy_kwh)
+
+
+def test_a_price_needs_nodes_of_known_power(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UserError, match="no power is known of 64c; expected --nodes"):
+        simulate(jobs, "--nodes", "64c:1", "--price", "0.5")
+    simulate(jobs, "--nodes", "64c:1,epyc_9654:1", "--price", "0.5")
+    assert "no power is known of 64c: it counts as none" in capsys.readouterr().err
+
+
+def test_a_price_that_varies_is_between_its_extremes(jobs: Path) -> None:
+    hours = "".join(f"{3600 * hour},{0.1 + 0.2 * (hour % 2)}\n" for hour in range(24))
+    Path("price.csv").write_text(hours)
+    simulate(jobs, "--nodes", "epyc_9654:1", "--price", "price.csv")
+    [fcfs, _] = document().policies
+    assert fcfs.energy_kwh is not None and fcfs.cost_eur is not None
+    assert fcfs.cost_eur == pytest.approx(0.1 * fcfs.energy_kwh)  # all ran in the first hour
+
+
+def test_dates_of_a_curve_are_those_of_the_jobs(tmp_path: Path) -> None:
+    jobs, price = tmp_path / "jobs.csv", tmp_path / "price.csv"
+    jobs.write_text("submit,run,cores\n2026-03-02T10:30,3600,96\n")
+    price.write_text("".join(f"2026-03-02T{hour:02}:00,{hour}\n" for hour in range(24)))
+    simulate(jobs, "--nodes", "epyc_9654:1", "--price", price, "--output", tmp_path / "out")
+    [easy, _] = QueueComparison.read(tmp_path / "out/comparison.json").policies
+    # Half of it at 10, half at 11 EUR/kWh.
+    assert easy.energy_kwh is not None
+    assert easy.cost_eur == pytest.approx(10.5 * easy.energy_kwh)
+
+
+def test_nodes_that_sleep_draw_less(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = (jobs, "--nodes", "epyc_9654:4", "--policy", "easy")
+    simulate(*words)
+    [awake] = document().policies
+    simulate(*words, "--sleep-after", "60")
+    [asleep] = document().policies
+    assert "idle nodes sleep after 60 s; assumed are 120 s" in capsys.readouterr().err
+    assert awake.idle_energy_j is not None and asleep.idle_energy_j is not None
+    assert asleep.idle_energy_j < 0.6 * awake.idle_energy_j
+    assert asleep.active_energy_j == awake.active_energy_j
+
+
+def test_a_curve_that_is_too_short_is_an_error(jobs: Path) -> None:
+    Path("price.csv").write_text("0,1\n600,2\n")
+    with pytest.raises(UserError, match=r"price\.csv: covers 0 to 1,200 s"):
+        simulate(jobs, "--nodes", "epyc_9654:1", "--price", "price.csv")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--nodes", "no_such_machine:1"], "no_such_machine"),
+        (["--nodes", "64c:none"], "--nodes"),
+        (["--nodes", "64c:1", "--policy", "fastest"], "fastest"),
+        (["--nodes", "64c:1", "--policy", "easy,easy"], "each policy once"),
+        (["--nodes", "64c:1", "--policy", ""], "--policy"),
+        (["--nodes", "4c:1"], "jobs.csv: no job fits the nodes"),
+        (["--nodes", "64c:1", "--format", "no_such_format"], "no_such_format"),
+        (["--nodes", "64c:1", "--price", "free"], "free"),
+    ],
+)
+def test_mistakes_are_named(jobs: Path, words: list[str], problem: str) -> None:
+    with pytest.raises(UserError, match=re.escape(problem)):
+        simulate(jobs, *words)
+
+
+def test_jobs_that_fit_nowhere_are_counted(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulate(jobs, "--nodes", "32c:1")
+    found = document()
+    assert (found.jobs, found.left_out) == (2, 1)
+    assert "jobs left out: 1 fit no nodes" in capsys.readouterr().err
+
+
+def test_recorded_starts_are_what_policies_are_compared_with(
+    jobs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs.write_text("submit,start,run,cores\n0,10,600,32\n60,3660,1200,64\n120,4720,300,8\n")
+    simulate(jobs, "--nodes", "64c:1", "--policy", "easy")
+    found = document()
+    assert found.recorded is not None
+    assert found.recorded.every.mean_wait_s == pytest.approx((10 + 3600 + 4600) / 3)
+    written = capsys.readouterr()
+    assert "as recorded" in written.out
+    assert "easy: mean wait 3 min instead of 45.6 min as recorded (-93 %)" in written.err
+
+
+def test_an_overload_is_named_before_percentages(
+    jobs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"{10 * at},100,8\n" for at in range(100))
+    jobs.write_text(f"submit,run,cores\n{rows}")
+    simulate(jobs, "--nodes", "16c:2")
+    load = document().load
+    assert load == pytest.approx(100 * 100 * 8 / (32 * 990))
+    err = capsys.readouterr().err
+    assert "jobs ask for 2.53 times what the nodes have" in err
+
+
+def test_a_new_policy_is_one_that_runs(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    app(["new", "--policy", "mine"], standalone_mode=False)
+    assert capsys.readouterr().out == "mine.py\n"
+    simulate(jobs, "--nodes", "64c:1", "--policy", "fcfs,./mine.py,./mine.py:ageing=1e9")
+    fcfs, small_first, in_order = document().policies
+    assert small_first.waits.every.mean_wait_s < fcfs.waits.every.mean_wait_s
+    assert (
+        in_order.policy == "mine:ageing=1e9"
+        and len({each.schedule for each in document().policies}) == 3
+    )
+    with pytest.raises(UserError, match=r"mine\.py: exists already"):
+        app(["new", "--policy", "mine.py"], standalone_mode=False)
+    with pytest.raises(UserError, match="expected letters"):
+        app(["new", "--policy", "../mine"], standalone_mode=False)
+    with pytest.raises(UserError, match="expected no folder"):
+        app(["new", "folder", "--policy", "other"], standalone_mode=False)
+    with pytest.raises(UserError, match="expected a folder"):
+        app(["new"], standalone_mode=False)
+
+
+def test_the_template_is_sound(tmp_path: Path, jobs: Path) -> None:
+    """Its hooks are those of the base, with the same parameters."""
+    app(["new", "--policy", "mine"], standalone_mode=False)
+    check = (
+        "import inspect, mine; from trimtab.batch.policies.base import BatchPolicy as base\n"
+        "for name in ('order', 'cost'):\n"
+        "    own, given = (inspect.signature(getattr(of, name)) for of in (mine.MyPolicy, base))\n"
+        "    assert list(own.parameters) == list(given.parameters), name\n"
+    )
+    subprocess.run([sys.executable, "-c", check], cwd=tmp_path, check=True)
+
+
+def test_without_the_reports_packages_there_is_a_table(
+    jobs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("trimtab.evaluation")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "altair", None)
+    simulate(jobs, "--nodes", "64c:1")
+    written = capsys.readouterr()
+    assert "without a report, as altair is not installed" in written.err
+    assert "fcfs" in written.out and not Path("trimtab_schedule/report.html").exists()
+
+
+names = st.text(st.characters(exclude_characters='",\r\n\x00', codec="utf-8"), max_size=12)
+rows = st.lists(
+    st.tuples(st.integers(0, 10**6), st.floats(0.5, 1e5), st.integers(1, 64), names, names),
+    min_size=1, max_size=20,
+)  # fmt: skip
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows)
+def test_any_jobs_have_figures(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, ...]]
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    frame = pd.DataFrame(rows, columns=["submit", "run", "cores", "user", "queue"])
+    frame.to_csv(folder / "jobs.csv", index=False)
+    found = compared(folder / "jobs.csv", 128)
+    assert found == QueueComparison.read(folder / "comparison.json")
+    assert found.jobs == len(rows)
+    for policy in found.policies:
+        waits = policy.waits
+        schedule = read_table(folder / policy.schedule, BATCH_SCHEDULE)
+        assert waits.every.longest_wait_s == pytest.approx(float(schedule["wait_s"].max()))
+        assert waits.every.p95_wait_s == pytest.approx(float(np.percentile(schedule["wait_s"], 95)))
+        assert sum(each.jobs for each in waits.by_width) == len(rows)
+        assert 0 <= policy.cpu_share <= 1
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "0,0,1\n0,0,1\n",  # nothing takes any time
+        "0,1,1\n9007199254740990,1,1\n",
+        "0,0.000001,1\n1e-9,1e-300,1\n",
+        *("0,9e15,64\n" * many for many in (1, 200)),
+    ],
+)
+def test_absurd_times_end_in_words(tmp_path: Path, rows: str) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(f"submit,run,cores\n{rows}")
+    try:
+        found = compared(path, 96)
+    except UserError as error:
+        assert str(error).startswith(f"{path}: a figure is beyond any machine")
+    else:
+        assert found.jobs == rows.count("\n")
+
+
+def test_hostile_names_are_shown_as_text(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs.write_text(
+        "submit,run,cores,user,queue\n"
+        "0,60,1,\x1b[31m,<script>alert(1)</script>\n1,60,1,b,[red]\x1b[31m\n"
+        f"3,60,1,c,{'q' * 1000}\n"
+    )
+    simulate(jobs, "--nodes", "1c:1", "--policy", "fcfs")
+    page = Path("trimtab_schedule/report.html").read_text()
+    assert "<script>alert" not in page and "&lt;script&gt;alert" in page
+    written = capsys.readouterr()
+    assert "\x1b" not in written.out + written.err + page
