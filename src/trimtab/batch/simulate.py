@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trimtab.batch.kernel.layout import DONE, NEED_SPACE, NIL, BatchState
-from trimtab.batch.kernel.loop import run, sort_waiting
+from trimtab.batch.kernel.loop import run, run_planned, sort_waiting
 from trimtab.batch.model import (
     Kinds,
     Sleep,
@@ -19,7 +19,7 @@ from trimtab.batch.model import (
     with_room,
     with_space,
 )
-from trimtab.batch.policies.base import BatchPolicy, WaitingJobs
+from trimtab.batch.policies.base import Backfill, BatchPolicy, WaitingJobs
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
 from trimtab.records.batch.tables import BATCH_SCHEDULE
@@ -89,7 +89,8 @@ def _run(jobs: pd.DataFrame, state: BatchState, policy: BatchPolicy) -> BatchSta
         slots = np.arange(len(jobs))
         state.jobs["order"] = _order(jobs, state, policy, slots, 0.0)
         clock["ordered"] = len(jobs)
-    while (reason := run(state, row)) != DONE:
+    going = run_planned if policy.backfill == Backfill.CONSERVATIVE else run
+    while (reason := going(state, row)) != DONE:
         if reason == NEED_SPACE:
             state = with_space(state)
             continue

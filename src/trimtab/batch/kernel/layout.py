@@ -15,7 +15,8 @@ CPU, MEMORY, GPUS = 0, 1, 2  # columns of a node's row; GPUS is the first GPU
 WHOLE_GPU = 1000
 NIL = -1
 # Why the simulator returns: it is done; it needs space for allocations; jobs need their order.
-DONE, NEED_SPACE, NEED_ORDER = range(3)
+# GO_ON: it does not.
+DONE, NEED_SPACE, NEED_ORDER, GO_ON = range(4)
 
 
 def _record(**fields: str) -> np.dtype[np.void]:

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from trimtab.batch.kernel.backfilling import CONSERVATIVE, start_waiting
-from trimtab.batch.kernel.layout import DONE, NEED_ORDER, NEED_SPACE, NIL, BatchState
+from trimtab.batch.kernel.layout import DONE, GO_ON, NEED_ORDER, NEED_SPACE, NIL, BatchState
 from trimtab.batch.kernel.lists import insert, waiting_place
 from trimtab.batch.kernel.profile import give_back_plan, next_planned_s, start_planned
 from trimtab.batch.kernel.starting import end_first
@@ -61,30 +61,49 @@ def _next_s(s: BatchState) -> float:
 
 
 @lean
+def _next_instant(s: BatchState) -> int:
+    """Handle the ends and submissions of the next instant; return a reason, or GO_ON."""
+    clock = s.clock[0]
+    at_s = _next_s(s)
+    if at_s == math.inf:
+        return DONE
+    clock.now_s = at_s
+    while clock.running > 0 and s.jobs[s.heap[0]].end_s == at_s:
+        _end(s)
+    while clock.arrived < len(s.jobs) and s.jobs[clock.arrived].submit_s == at_s:
+        _submit(s, clock.arrived)
+        clock.arrived += 1
+    if clock.waiting > 0 and (at_s >= clock.reorder_at_s or clock.ordered < clock.arrived):
+        return NEED_ORDER
+    return GO_ON
+
+
+@lean
 def run(s: BatchState, row: Any) -> Any:
     """Continue until the end or until the caller is needed; return why (layout).
 
-    NEED_SPACE: more allocations, or steps of the profile. NEED_ORDER: waiting jobs and those from
-    `ordered` to `arrived` need their `order`; the caller sets `ordered`, and then `reorder_at_s`.
-    `row` is scratch space of one node's resources.
+    NEED_SPACE: more allocations. NEED_ORDER: waiting jobs and those from `ordered` to `arrived`
+    need their `order`; the caller sets `ordered`, and then `reorder_at_s`. `row` is scratch space
+    of one node's resources.
+    """
+    while start_waiting(s, row):
+        reason = _next_instant(s)
+        if reason != GO_ON:
+            return reason
+    return NEED_SPACE
+
+
+@lean
+def run_planned(s: BatchState, row: Any) -> Any:
+    """As `run`, for conservative backfilling: apart, as compiling it takes long.
+
+    NEED_SPACE: also more steps of the profile.
     """
     clock = s.clock[0]
-    while True:
-        if clock.backfill == CONSERVATIVE:
-            if 4 * (clock.waiting + clock.running + 2) > s.profile.shape[1]:
-                return NEED_SPACE
-            if not start_planned(s, row):
-                return NEED_SPACE
-        elif not start_waiting(s, row):
-            return NEED_SPACE
-        at_s = _next_s(s)
-        if at_s == math.inf:
-            return DONE
-        clock.now_s = at_s
-        while clock.running > 0 and s.jobs[s.heap[0]].end_s == at_s:
-            _end(s)
-        while clock.arrived < len(s.jobs) and s.jobs[clock.arrived].submit_s == at_s:
-            _submit(s, clock.arrived)
-            clock.arrived += 1
-        if clock.waiting > 0 and (at_s >= clock.reorder_at_s or clock.ordered < clock.arrived):
-            return NEED_ORDER
+    while 4 * (clock.waiting + clock.running + 2) <= s.profile.shape[1]:
+        if not start_planned(s, row):
+            break
+        reason = _next_instant(s)
+        if reason != GO_ON:
+            return reason
+    return NEED_SPACE

@@ -90,7 +90,10 @@ def search(s: BatchState, number: int, kind: int, parts: int, row: Any, keeps: b
         of_type.lowest += 1
     count, left = 0, parts
     for node in range(of_type.lowest, end):
-        if of_kind.cpu > s.free[index(node), index(CPU)]:
+        if (
+            of_kind.cpu > s.free[index(node), index(CPU)]
+            or of_kind.memory > s.free[index(node), index(MEMORY)]
+        ):
             continue
         if keeps:
             shared_row(s, node, row)
