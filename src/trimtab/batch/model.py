@@ -192,6 +192,8 @@ def build_state(
         np.zeros(count, np.int64),
         np.zeros(count, np.int64),
         np.zeros(count, np.int64),
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes, np.int64),
         np.zeros((nodes, 2), np.int64),
         np.zeros(0, layout.ALLOCATION),
         np.zeros((types, 0), layout.STEP),

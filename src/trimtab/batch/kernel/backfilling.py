@@ -4,14 +4,15 @@ from typing import Any
 
 from trimtab.batch.kernel.layout import NIL, BatchState
 from trimtab.batch.kernel.lists import remove, waiting_place
+from trimtab.batch.kernel.nodes import end_sweep
 from trimtab.batch.kernel.reservation import reserve
 from trimtab.batch.kernel.starting import has_space, longest_s, start_anywhere, start_on
-from trimtab.clusters.compiled import lean
+from trimtab.clusters.compiled import inlined, lean
 
 NONE, ANY, EASY, CONSERVATIVE = range(4)  # as policies.base.Backfill
 
 
-@lean
+@inlined
 def _backfill(s: BatchState, slot: int, row: Any) -> bool:
     """Start a job behind the first one, where it does not delay that one's reservation."""
     job, clock = s.jobs[slot], s.clock[0]
@@ -21,16 +22,12 @@ def _backfill(s: BatchState, slot: int, row: Any) -> bool:
             return False
         ends_s = clock.now_s + longest_s(s, slot, number)
         keeps = number == clock.shadow_type and ends_s > clock.shadow_s
-        if keeps:
-            site = s.sites[job.kind, number]
-            if site.failed_at == s.types[number].version and job.parts >= site.failed_parts:
-                continue
         if start_on(s, slot, number, row, keeps):
             return True
     return False
 
 
-@lean
+@inlined
 def _free_cores(s: BatchState) -> bool:
     free = False
     for number in range(len(s.types)):
@@ -91,7 +88,7 @@ def _start_fresh(s: BatchState, row: Any) -> bool:
     return True
 
 
-@lean
+@inlined
 def _try(s: BatchState, slot: int, row: Any) -> bool:
     if s.clock[0].backfill == ANY:
         return bool(start_anywhere(s, slot, row))
@@ -106,7 +103,7 @@ def start_waiting(s: BatchState, row: Any) -> bool:
     only shrank, and so did what the first job's reservation leaves.
     """
     clock = s.clock[0]
-    enough = True
+    enough, swept = True, clock.grown
     if clock.backfill != ANY:
         enough = _start_in_order(s, row)
     if enough and clock.waiting > 0:
@@ -116,13 +113,15 @@ def start_waiting(s: BatchState, row: Any) -> bool:
             head = s.waiting[0]
             if clock.grown or clock.head != head:
                 reserve(s, head)
-                clock.head = head
+                clock.head, swept = head, 1
                 enough = _start_any(s, 1, row)
             else:
                 enough = _start_fresh(s, row)
     if not enough:
         clock.grown = 1  # all are tried again
         return False
+    if swept:
+        end_sweep(s)
     clock.grown = clock.fresh = 0
     if clock.waiting == 0:
         clock.head = NIL

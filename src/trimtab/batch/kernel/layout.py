@@ -39,18 +39,20 @@ KIND = _record(i8="cpu memory gpu distinct")
 # Parts of a job on one node. `gpus`: the GPUs that they have, as bits; `next`: of the same job, or
 # the next free one.
 ALLOCATION = _record(i8="node parts gpus next")
-# A node type: its nodes, and what is free on them together. `version` grows when resources are
-# freed; `lowest`: no node before it has a free core.
+# A node type: its nodes, and what is free on them together. `version` grows when room grows; at
+# `swept` all waiting jobs had been tried; `lowest`: no node before it has a free core.
 TYPE = _record(
     # An idle node sleeps after `sleep_after_s`, infinite where nodes never sleep.
     f8="sleep_after_s wake_s",
-    i8="first_node nodes cpu memory gpu version lowest",
+    i8="first_node nodes cpu memory gpu version swept lowest",
 )
-# A node: parts on it; without any, it is idle since `idle_s`; `asleep_s`: until then.
-NODE = _record(f8="idle_s asleep_s", i8="parts")
+# A node: parts on it; without any, it is idle since `idle_s`; `asleep_s`: until then; `changed` and
+# `reserved`: it is in the list of that name.
+NODE = _record(f8="idle_s asleep_s", i8="parts changed reserved")
 # A kind on a node type. `slowdown`: run time relative to the recorded one, infinite where it cannot
-# run; `most_parts` fit its empty nodes; `failed_parts` had no room at the version `failed_at`.
-SITE = _record(f8="slowdown", i8="most_parts failed_parts failed_at")
+# run; `most_parts` fit its empty nodes; `failed_parts` had no room at the version `failed_at`, and
+# `kept_out_parts` none beside the reservation at `kept_out_at`.
+SITE = _record(f8="slowdown", i8="most_parts failed_parts failed_at kept_out_parts kept_out_at")
 # A step of a type's profile: what is free on its nodes together from `at_s` on.
 STEP = _record(f8="at_s", i8="cpu memory gpu")
 # What a user has: the share of the cluster now, and the decayed use until `at_s`.
@@ -58,11 +60,12 @@ USER = _record(f8="share usage_s at_s")
 CLOCK = _record(
     f8="now_s reorder_at_s reorder_s half_life_s shadow_s",
     # `arrived`: jobs submitted so far; `ordered`: of these, those that have an order; `waiting`,
-    # `fresh`, `running`: lengths of the lists; `free`: the first free allocation; `grown`:
-    # resources were freed since the last search; `head`: the first waiting job, which has the
-    # reservation at `shadow_s` on nodes of `shadow_type`; `space`: free allocations; `keeps`:
-    # allocations of ended jobs stay.
-    i8="arrived ordered waiting fresh running free space grown head shadow_type backfill keeps",
+    # `fresh`, `running`, `changed`, `reserved`: lengths of the lists; `free`: the first free
+    # allocation, of `space`; `keeps`: allocations of ended jobs stay; `grown`: resources were freed
+    # since the last search; `head`: the first waiting job, which has the reservation at `shadow_s`
+    # on nodes of `shadow_type`.
+    i8="arrived ordered waiting fresh running changed reserved free space keeps grown head "
+    "shadow_type backfill",
 )
 
 
@@ -83,6 +86,8 @@ class BatchState(NamedTuple):
     fresh: NDArray[np.int64]  # jobs submitted since the last search, in order
     running: NDArray[np.int64]  # jobs by estimated end
     heap: NDArray[np.int64]  # jobs by end
+    changed: NDArray[np.int64]  # nodes whose room has grown since the last sweep
+    reserved: NDArray[np.int64]  # nodes of the first job's reservation
     chosen: NDArray[np.int64]  # [node, (number, parts)]: scratch space
     allocations: NDArray[np.void]  # ALLOCATION
     profile: NDArray[np.void]  # STEP [type, step]: what running and waiting jobs leave

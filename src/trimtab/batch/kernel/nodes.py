@@ -3,7 +3,7 @@
 from typing import Any
 
 from trimtab.batch.kernel.layout import CPU, GPUS, MEMORY, NIL, WHOLE_GPU, BatchState, index
-from trimtab.clusters.compiled import lean
+from trimtab.clusters.compiled import inlined, lean
 
 
 @lean
@@ -72,34 +72,61 @@ def shared_row(s: BatchState, node: int, row: Any) -> None:
 
 
 @lean
-def search(s: BatchState, number: int, kind: int, parts: int, row: Any, keeps: bool) -> int:
-    """Choose nodes of a type for parts of a kind; return how many nodes, 0 without room.
+def note_change(s: BatchState, node: int) -> None:
+    """Note that a node's room may have grown."""
+    if not s.nodes[node].changed:
+        s.nodes[node].changed = 1
+        s.changed[s.clock[0].changed] = node
+        s.clock[0].changed += 1
 
-    `keeps`: they leave the reservation alone (`later`); `row` is scratch space. The nodes are in
-    `chosen`.
-    """
-    of_type, of_kind = s.types[number], s.kinds[kind]
-    if (
-        parts * of_kind.cpu > of_type.cpu
-        or parts * of_kind.memory > of_type.memory
-        or parts * of_kind.gpu > of_type.gpu
-    ):
-        return 0
+
+@lean
+def end_sweep(s: BatchState) -> None:
+    """Note that all waiting jobs have been tried."""
+    clock = s.clock[0]
+    for at in range(clock.changed):
+        s.nodes[s.changed[at]].changed = 0
+    clock.changed = 0
+    for number in range(len(s.types)):
+        s.types[number].swept = s.types[number].version
+
+
+@inlined
+def _search_changed(s: BatchState, of_type: Any, kind: Any, row: Any, keeps: bool) -> int:
+    """Choose the first node for a part that had no room at the last sweep; return 1, or 0."""
+    first, end = NIL, of_type.first_node + of_type.nodes
+    for at in range(s.clock[0].changed):
+        node = s.changed[at]
+        if not of_type.first_node <= node < end or (first != NIL and node > first):
+            continue
+        if keeps:
+            shared_row(s, node, row)
+            fitting = fit(row, kind, 1)
+        else:
+            fitting = fit(s.free[index(node)], kind, 1)
+        if fitting == 1:
+            first = node
+    s.chosen[0, 0], s.chosen[0, 1] = first, 1
+    return int(first != NIL)
+
+
+@lean
+def _search_all(s: BatchState, of_type: Any, kind: Any, parts: int, row: Any, keeps: bool) -> int:
     end = of_type.first_node + of_type.nodes
     while of_type.lowest < end and s.free[of_type.lowest, CPU] == 0:
         of_type.lowest += 1
     count, left = 0, parts
     for node in range(of_type.lowest, end):
         if (
-            of_kind.cpu > s.free[index(node), index(CPU)]
-            or of_kind.memory > s.free[index(node), index(MEMORY)]
+            kind.cpu > s.free[index(node), index(CPU)]
+            or kind.memory > s.free[index(node), index(MEMORY)]
         ):
             continue
         if keeps:
             shared_row(s, node, row)
-            fitting = fit(row, of_kind, left)
+            fitting = fit(row, kind, left)
         else:
-            fitting = fit(s.free[index(node)], of_kind, left)
+            fitting = fit(s.free[index(node)], kind, left)
         if fitting > 0:
             s.chosen[count, 0], s.chosen[count, 1] = node, fitting
             count += 1
@@ -107,6 +134,29 @@ def search(s: BatchState, number: int, kind: int, parts: int, row: Any, keeps: b
             if left == 0:
                 return count
     return 0
+
+
+@inlined
+def search(s: BatchState, number: int, kind: int, parts: int, row: Any, keeps: bool) -> int:
+    """Choose nodes of a type for parts of a kind; return how many nodes, 0 without room.
+
+    `keeps`: they leave the reservation alone (`later`); `row` is scratch space. The nodes are in
+    `chosen`.
+    """
+    of_type, of_kind = s.types[index(number)], s.kinds[index(kind)]
+    if (
+        parts * of_kind.cpu > of_type.cpu
+        or parts * of_kind.memory > of_type.memory
+        or parts * of_kind.gpu > of_type.gpu
+    ):
+        return 0
+    site = s.sites[index(kind), index(number)]
+    failed_at, failed_parts = site.failed_at, site.failed_parts
+    if keeps:
+        failed_at, failed_parts = site.kept_out_at, site.kept_out_parts
+    if parts == 1 and failed_parts == 1 and failed_at >= of_type.swept:
+        return int(_search_changed(s, of_type, of_kind, row, keeps))
+    return int(_search_all(s, of_type, of_kind, parts, row, keeps))
 
 
 @lean
@@ -176,6 +226,7 @@ def release(s: BatchState, slot: int) -> None:
         change(s.free[allocation.node], kind, allocation.parts, allocation.gpus, 1)
         of_type.lowest = min(of_type.lowest, allocation.node)
         _leave(s, allocation.node, allocation.parts)
+        note_change(s, allocation.node)
         following = allocation.next
         if not s.clock[0].keeps:
             allocation.next = s.clock[0].free

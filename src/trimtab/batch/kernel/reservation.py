@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from trimtab.batch.kernel.layout import CPU, NIL, BatchState, index
-from trimtab.batch.kernel.nodes import change, choose_gpus, fit
+from trimtab.batch.kernel.nodes import change, choose_gpus, fit, note_change
 from trimtab.clusters.compiled import lean
 
 
@@ -26,8 +26,11 @@ def _release_later(s: BatchState, slot: int, parts_of: Any, most: int) -> int:
 
 
 @lean
-def _foresee(s: BatchState, slot: int, number: int) -> float:
-    """Return when a job gets nodes of a type; then `later` has what is free at that time."""
+def _foresee(s: BatchState, slot: int, number: int, before_s: float) -> float:
+    """Return when a job gets nodes of a type; then `later` has what is free at that time.
+
+    Infinite if not before `before_s`.
+    """
     job, of_type = s.jobs[slot], s.types[number]
     kind = s.kinds[job.kind]
     begin, end = of_type.first_node, of_type.first_node + of_type.nodes
@@ -43,7 +46,7 @@ def _foresee(s: BatchState, slot: int, number: int) -> float:
         running = s.jobs[s.running[at]]
         if running.type != number:
             continue
-        if running.ends_s > at_s:
+        if running.ends_s > at_s or running.ends_s >= before_s:
             break
         fitting += _release_later(s, s.running[at], kind, job.parts)
         if fitting >= job.parts:
@@ -64,12 +67,18 @@ def _take_later(s: BatchState, slot: int, number: int) -> None:
             cores = s.later[index(node), index(CPU)]
             if cores < kind.cpu or (not anywhere and cores == s.free[index(node), index(CPU)]):
                 continue
+            if kind.distinct and s.nodes[node].reserved:
+                continue
             fitting = fit(s.later[index(node)], kind, left)
             if fitting == 0 or (not anywhere and fitting <= fit(s.free[index(node)], kind, left)):
                 continue
             for _ in range(fitting):
                 change(s.later[node], kind, 1, choose_gpus(s.later[node], kind, 1), -1)
             left -= fitting
+            if not s.nodes[node].reserved:
+                s.nodes[node].reserved = 1
+                s.reserved[s.clock[0].reserved] = node
+                s.clock[0].reserved += 1
 
 
 @lean
@@ -77,17 +86,23 @@ def reserve(s: BatchState, slot: int) -> None:
     """Reserve nodes of the type that has them first; ties: the preferred one."""
     clock = s.clock[0]
     kind = s.jobs[slot].kind
+    for at in range(clock.reserved):  # the reservation before gives them back
+        note_change(s, s.reserved[at])
+        s.nodes[s.reserved[at]].reserved = 0
+    if clock.reserved > 0:
+        s.types[clock.shadow_type].version += 1
+    clock.reserved = 0
     clock.shadow_s, clock.shadow_type = math.inf, NIL
     last = NIL
     for rank in range(s.preferred.shape[1]):
         number = s.preferred[kind, rank]
         if number == NIL:
             break
-        at_s = _foresee(s, slot, number)
+        at_s = _foresee(s, slot, number, clock.shadow_s)
         last = number
         if at_s < clock.shadow_s:
             clock.shadow_s, clock.shadow_type = at_s, number
     if clock.shadow_type != NIL:
         if last != clock.shadow_type:
-            _foresee(s, slot, clock.shadow_type)
+            _foresee(s, slot, clock.shadow_type, math.inf)
         _take_later(s, slot, clock.shadow_type)

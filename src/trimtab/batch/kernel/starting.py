@@ -6,7 +6,7 @@ from typing import Any
 from trimtab.batch.kernel.layout import NIL, WHOLE_GPU, BatchState
 from trimtab.batch.kernel.lists import insert, pop_end, push_end, remove, running_place
 from trimtab.batch.kernel.nodes import allocate, release, search
-from trimtab.clusters.compiled import lean
+from trimtab.clusters.compiled import inlined, lean
 
 
 @lean
@@ -21,7 +21,7 @@ def _used(s: BatchState, user: int) -> None:
         of_user.at_s = clock.now_s
 
 
-@lean
+@inlined
 def has_space(s: BatchState, slot: int) -> bool:
     """Return whether there is space for a job's allocations."""
     job = s.jobs[slot]
@@ -30,7 +30,7 @@ def has_space(s: BatchState, slot: int) -> bool:
     return bool(s.clock[0].space >= most)
 
 
-@lean
+@inlined
 def longest_s(s: BatchState, slot: int, number: int) -> float:
     """Return how long a job has nodes of a type at most, by its estimate."""
     job, of_type = s.jobs[slot], s.types[number]
@@ -38,24 +38,31 @@ def longest_s(s: BatchState, slot: int, number: int) -> float:
     return float(lasts_s + of_type.wake_s if of_type.sleep_after_s < math.inf else lasts_s)
 
 
-@lean
-def start_on(s: BatchState, slot: int, number: int, row: Any, keeps: bool) -> bool:
-    """Start a job on nodes of a type, if there is room.
-
-    `keeps`: it leaves the first job's reservation alone.
-    """
-    job, clock = s.jobs[slot], s.clock[0]
-    site, of_type = s.sites[job.kind, number], s.types[number]
-    if not keeps and site.failed_at == of_type.version and job.parts >= site.failed_parts:
-        return False
+@inlined
+def _room(s: BatchState, slot: int, number: int, row: Any, keeps: bool) -> int:
+    """Choose nodes of a type for a job; return how many. What fails is remembered by kind."""
+    job, version = s.jobs[slot], s.types[number].version
+    site = s.sites[job.kind, number]
+    if site.failed_at == version and job.parts >= site.failed_parts:
+        return 0
+    if keeps and site.kept_out_at == version and job.parts >= site.kept_out_parts:
+        return 0
     count = search(s, number, job.kind, job.parts, row, keeps)
-    if count == 0:
-        if not keeps:
-            if site.failed_at != of_type.version:
-                site.failed_at, site.failed_parts = of_type.version, job.parts
-            else:
-                site.failed_parts = min(site.failed_parts, job.parts)
-        return False
+    if count == 0 and keeps:
+        if site.kept_out_at != version:
+            site.kept_out_at, site.kept_out_parts = version, job.parts
+        site.kept_out_parts = min(site.kept_out_parts, job.parts)
+    elif count == 0:
+        if site.failed_at != version:
+            site.failed_at, site.failed_parts = version, job.parts
+        site.failed_parts = min(site.failed_parts, job.parts)
+    return int(count)
+
+
+@lean
+def _start(s: BatchState, slot: int, number: int, count: int, row: Any, keeps: bool) -> None:
+    job, clock = s.jobs[slot], s.clock[0]
+    site = s.sites[job.kind, number]
     allocate(s, slot, number, count, row, keeps)
     job.type = number
     job.start_s = clock.now_s
@@ -66,10 +73,21 @@ def start_on(s: BatchState, slot: int, number: int, row: Any, keeps: bool) -> bo
     push_end(s, clock.running, slot)
     insert(s.running, clock.running, running_place(s, slot), slot)
     clock.running += 1
-    return True
 
 
-@lean
+@inlined
+def start_on(s: BatchState, slot: int, number: int, row: Any, keeps: bool) -> bool:
+    """Start a job on nodes of a type, if there is room.
+
+    `keeps`: it leaves the first job's reservation alone.
+    """
+    count = _room(s, slot, number, row, keeps)
+    if count > 0:
+        _start(s, slot, number, count, row, keeps)
+    return count > 0
+
+
+@inlined
 def start_anywhere(s: BatchState, slot: int, row: Any) -> bool:
     """Start a job on the preferred node type with room, if there is one."""
     kind = s.jobs[slot].kind
