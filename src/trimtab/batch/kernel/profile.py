@@ -190,11 +190,25 @@ def next_planned_s(s: BatchState) -> float:
 
 @lean
 def _start_planned(s: BatchState, slot: int, row: Any) -> bool:
+    """Start a job whose time has come, on another type if it finds only fragments on its own."""
     job, now_s = s.jobs[slot], s.clock[0].now_s
-    if not start_on(s, slot, job.planned_type, row, False):
-        return False
-    # Its nodes were too fragmented, or need no time to wake up.
-    if job.planned_s < now_s or job.ends_s < now_s + longest_s(s, slot, job.type):
+    started = start_on(s, slot, job.planned_type, row, False)
+    if not started:
+        for rank in range(s.preferred.shape[1]):
+            number = s.preferred[job.kind, rank]
+            if number == NIL:
+                break
+            if number == job.planned_type or job.parts > s.sites[job.kind, number].most_parts:
+                continue
+            if _earliest(s, slot, number) <= now_s and start_on(s, slot, number, row, False):
+                started = True
+                break
+    # The profile has it at another time or on another type, or with time to wake up.
+    if started and (
+        job.planned_s < now_s
+        or job.type != job.planned_type
+        or job.ends_s < now_s + longest_s(s, slot, job.type)
+    ):
         _change_plan(s, slot, now_s, 1)
         _change(s, slot, job.type, now_s, job.ends_s, -1)
-    return True
+    return started
