@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from trimtab.clusters.round_times import RoundServiceTimes
 from trimtab.errors import UserError
 
+WHOLE_GPU = 1000  # thousandths
+MOST_GPUS = 63  # of a node; the simulator has a bit for each
+
 
 @dataclass(frozen=True)
 class Level:
@@ -31,7 +34,7 @@ class NodeType:
     `idle_w` is of the whole node with its GPUs. `load_curve` is the share of `active_w` drawn at 0,
     10, ... 100 % of the cores in use (11 numbers, as SPECpower reports them); empty: the load
     itself. `network_bytes_per_s` is the rate for images and migrating state. `enclave` names the
-    protection of jobs on it; empty: none.
+    protection of jobs on it; empty: none. A job's share of a GPU is rounded up to `gpu_slices`.
     """
 
     name: str
@@ -43,10 +46,19 @@ class NodeType:
     load_curve: tuple[float, ...] = ()
     network_bytes_per_s: float = math.inf
     enclave: str = ""
+    gpu_slices: int = WHOLE_GPU
 
     def __post_init__(self) -> None:
         if min(self.cpu_milli, self.memory_bytes) <= 0 or self.gpu_milli < 0 or self.idle_w < 0:
             raise UserError(f"node type {self.name}: a size or the idle power is negative or 0")
+        gpus, rest = divmod(self.gpu_milli, WHOLE_GPU)
+        if gpus > MOST_GPUS or rest:
+            expected = f"expected whole ones, and at most {MOST_GPUS} on a node"
+            raise UserError(
+                f"node type {self.name}: {self.gpu_milli / WHOLE_GPU:g} GPUs, {expected}"
+            )
+        if not 1 <= self.gpu_slices <= WHOLE_GPU:
+            raise UserError(f"node type {self.name}: gpu_slices must be 1 to {WHOLE_GPU}")
         if not self.levels or any(level.speed <= 0 for level in self.levels):
             raise UserError(f"node type {self.name}: needs frequency levels of speeds above 0")
         if any(min(level.active_w, level.gpu_active_w) < 0 for level in self.levels):

@@ -32,4 +32,5 @@ def node_type_of(machine: Hardware, count: int = 1) -> NodeType:
         load_curve=tuple(machine.load_curve),
         network_bytes_per_s=machine.network_bytes_per_s * count,
         enclave=machine.enclave or "",
+        gpu_slices=machine.gpu_slices,
     )

@@ -33,6 +33,7 @@ class PendingTask:
 class NodeState:
     """A node that is up: its type, its size and its free resources.
 
+    `free_gpu_milli` is the largest GPU demand with room: a share of one GPU, or whole ones.
     `has_image` says whether the node has the image of the task in question.
     """
 
@@ -84,6 +85,8 @@ class Policy(ABC):
     Migration. `reconsider` is called every `tick_s`. With `hold_when_pending`, it is not called
     while tasks wait and the cluster's free capacity is above the sum of their requests.
     `free_migration`: a moved job needs neither image nor state at its new place.
+    `restarts_moved`: a moved job starts again at its new place, and its work until then is lost; or
+    else it continues there.
 
     Speed. `level` is the default frequency level of executions (negative: counted from the highest,
     -1). By job class, `drop_ratio` is the share of dropped tasks, and `timeout_s` the duration of
@@ -98,6 +101,7 @@ class Policy(ABC):
     tick_s: float = math.inf
     hold_when_pending: bool = False
     free_migration: bool = False
+    restarts_moved: bool = False
     level: int = -1
     drop_ratio: Mapping[str, float] = MappingProxyType({})
     timeout_s: Mapping[str, float] = MappingProxyType({})

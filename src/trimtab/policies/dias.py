@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 from trimtab.errors import UserError
 from trimtab.policies.facts import PolicyInputs
@@ -55,9 +54,51 @@ class Dias(Priority):
             raise UserError("dias: budget_s and replenish_s_per_s must be at least 0")
 
 
-MADE_WITH = Dias
+def build(
+    facts: PolicyInputs,
+    *,
+    drop_ratio: Mapping[str, float] | None = None,
+    timeout_s: Mapping[str, float | None] | None = None,
+    budget_s: float | None = None,
+    replenish_s_per_s: float = 0.0,
+    budget_j: float | None = None,
+    replenish_j_per_h: float = 0.0,
+    level: int = 0,
+    sprint_level: int = -1,
+) -> Dias:
+    """Return the policy of a YAML of the kind `dias`.
+
+    `budget_j` and `replenish_j_per_h`, instead of seconds, are of the energy that sprints add: the
+    difference in power between both levels. Raises UserError as Dias does, and for a budget in
+    both units, or in joules on nodes where sprints do not add power.
+    """
+    if budget_j is not None:
+        if budget_s is not None or replenish_s_per_s:
+            raise UserError("dias: budget_j: given in joules and in seconds, expected one of both")
+        sprint_w = _sprint_w(facts, level, sprint_level)
+        budget_s, replenish_s_per_s = budget_j / sprint_w, replenish_j_per_h / 3600 / sprint_w
+    elif replenish_j_per_h:
+        raise UserError("dias: replenish_j_per_h: expected a budget_j that it replenishes")
+    return Dias(
+        drop_ratio=drop_ratio,
+        timeout_s=timeout_s,
+        budget_s=budget_s,
+        replenish_s_per_s=replenish_s_per_s,
+        level=level,
+        sprint_level=sprint_level,
+    )
 
 
-def build(facts: PolicyInputs, **parameters: Any) -> Dias:
-    """Return the policy of a YAML of the kind `dias`."""
-    return Dias(**parameters)
+def _sprint_w(facts: PolicyInputs, level: int, sprint_level: int) -> float:
+    """Return the power that a sprint adds to an engine, in watts."""
+    types = facts.cluster.node_types
+    if len(types) == 1 and sum(facts.cluster.counts) == 1:
+        levels = types[0].levels
+        added_w = levels[sprint_level].active_w - levels[level].active_w
+        if added_w > 0:
+            return added_w
+    names = ", ".join(node_type.name for node_type in types)
+    raise UserError(
+        f"dias: budget_j: the cluster has {names}; expected one engine whose sprint level draws "
+        "more power than its normal one, or budget_s"
+    )

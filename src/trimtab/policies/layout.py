@@ -22,6 +22,7 @@ index = np.uint64
 INFINITY = np.inf
 NIL = _number(-1)  # in place of a slot, a node or a shape
 LAST = _number(np.iinfo(np.int64).max)  # in place of a job's number or rank
+WHOLE_GPU = _number(1000)  # thousandths
 
 # A job's own events, in their order at one instant; then by the job's number.
 FINISH, DRAW, DRAW_THERE, SWITCH, SPRINT = range(5)
@@ -63,14 +64,19 @@ JOB = _record(
     # executions.
     ("f8", "first_s kept_s wasted_s set_up_s sprinted_s energy_j"),
     ("i8", "evictions migrations dropped sprinting"),
+    ("i8", "gpus there_gpus"),  # of its node, and of the node that it moves to, as bits
 )
 
 NODE = _record(
     # `drawing`: tasks that draw power; `freed`: whether it is in the list of freed nodes.
+    # `free_gpu`: thousandths on all GPUs; `largest_gpu`: the largest demand with room.
     ("i8", "type up cpu gpu memory free_cpu free_gpu free_memory drawing drawing_cpu freed"),
+    ("i8", "largest_gpu"),
     # `watts`: power of their cores, before the load curve; `factor`: of the load curve now;
     # `factor_s`: its integral over time. All integrals are up to `at_s`.
     ("f8", "watts gpu_watts at_s factor factor_s active_j busy_core_s down_s down_since_s"),
+    # Integrals up to `gpu_at_s`: of free GPUs, and of those of them that are not wholly free.
+    ("f8", "gpu_at_s free_gpu_s fragmented_gpu_s"),
 )
 
 # Jobs with equal requests wait in one queue: if one has no room, none has. `rank`: the lower, the
@@ -95,6 +101,7 @@ CLOCK = _record(
 RULES = _record(
     # `level`: of a new execution; negative: counted from the highest, -1.
     ("i8", "placement level by_priority head_of_line evicts resumes free_migration"),
+    ("i8", "restarts_moved"),
     # `hold_when_pending`: running jobs are not moved then.
     ("i8", "hold_when_pending choose_level"),
     ("f8", "migration_gain"),
@@ -107,7 +114,7 @@ RULES = _record(
     ("i8", "records_allocations"),
 )
 
-FREE = _record(("i8", "cpu gpu memory"))
+FREE = _record(("i8", "cpu gpu memory"))  # `gpu`: the largest demand with room
 ARRIVAL = _record(("i8", "job shape"), ("f8", "arrival_s work_s"), ("i8", "dropped"))
 HEAP = _record(("f8", "time_s"), ("i8", "order slot"))
 OUTAGE = _record(("f8", "time_s"), ("i8", "node up"))
@@ -124,8 +131,8 @@ FINISHED_ROW = _record(
 
 KIND = _record(
     # `linear`: the load curve is the load itself; `tree`: start of its search tree with `leaves`
-    # leaves, a power of two.
-    ("i8", "levels linear nodes first_node tree leaves"),
+    # leaves, a power of two; `gpu_slices`: of each GPU.
+    ("i8", "levels linear nodes first_node tree leaves gpu_slices"),
     ("f8", "score"),  # of HEATS as released
 )
 JOB_CLASS = _record(("f8", "cold_start_s sprint_after_s energy_weight"))
@@ -158,6 +165,7 @@ class KernelState(NamedTuple):
     jobs: NDArray[np.void]  # JOB, by slot
     heap: NDArray[np.void]  # HEAP
     nodes: NDArray[np.void]  # NODE
+    gpus: NDArray[np.int64]  # [node, GPU]: free slices
     tree: NDArray[np.void]  # FREE: the largest of each on any node below
     shapes: NDArray[np.void]  # SHAPE
     queues: NDArray[np.void]  # QUEUE: the tree of shapes; its leaves are the second half

@@ -70,10 +70,14 @@ class TotalFigures(JobFigures):
     """The figures of all jobs and of the cluster.
 
     `utilisation`, 0 to 1, is of the cores of running nodes; `unfinished` jobs never got a place.
+    `gpu_utilisation` is of their GPUs; `gpu_fragmentation` is the share of their free GPU time that
+    is on partly used GPUs. Both are 0 to 1, and null without any.
     """
 
     makespan_s: Amount
     utilisation: Amount
+    gpu_utilisation: Share | None
+    gpu_fragmentation: Share | None
     idle_energy_j: Amount | None
     active_energy_j: Amount | None
     unfinished: Count

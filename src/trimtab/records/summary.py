@@ -51,7 +51,7 @@ class Summary(Document):
     """
 
     stage: ClassVar[str] = "schedule"
-    version: Literal[3] = 3
+    version: Literal[4] = 4
     cluster: Text
     trace: Text
     policy: Text

@@ -188,6 +188,9 @@ NODES = pa.schema(
         ("down_s", _float),
         ("idle_energy_j", _float),
         ("active_energy_j", _float),
+        ("busy_gpu_s", _float),
+        ("free_gpu_s", _float),
+        ("fragmented_gpu_s", _float),  # the part of free_gpu_s on partly used GPUs
     ]
 )
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from trimtab.clusters.cluster import Cluster, JobClass, NodeType, Outage
+from trimtab.clusters.cluster import MOST_GPUS, Cluster, JobClass, NodeType, Outage
 from trimtab.clusters.hardware_types import node_type_of
 from trimtab.clusters.round_times import RoundServiceTimes
 from trimtab.config.groups.cluster import ClusterConfig
@@ -20,7 +20,7 @@ def cluster_of(config: ClusterConfig, hardware: Sequence[Hardware]) -> Cluster:
 
     An engine runs one job at a time. It is one node, with the memory and power of all its nodes,
     and its slots as cores; service times are at its lowest frequency. Raises UserError for an
-    engine of several node types.
+    engine of several node types, or of too many GPUs.
     """
     counts = tuple(config.nodes.values())
     if config.engine_slots:
@@ -28,6 +28,12 @@ def cluster_of(config: ClusterConfig, hardware: Sequence[Hardware]) -> Cluster:
             raise UserError(
                 f"cluster {config.name}: nodes: an engine runs its tasks on equal nodes; expected "
                 f"one node type, {', '.join(config.nodes)} given"
+            )
+        gpus = hardware[0].gpu_count * counts[0]
+        if gpus > MOST_GPUS:
+            raise UserError(
+                f"cluster {config.name}: nodes: an engine is simulated as one node, with {gpus} "
+                f"GPUs; expected nodes of at most {MOST_GPUS} GPUs in all"
             )
         engine = _engine(hardware[0], counts[0], config.engine_slots)
         return Cluster((engine,), (1,))

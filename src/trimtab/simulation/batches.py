@@ -48,6 +48,8 @@ class End:
     busy_core_s: NDArray[np.float64]
     down_s: NDArray[np.float64]
     active_energy_j: NDArray[np.float64]
+    free_gpu_s: NDArray[np.float64]
+    fragmented_gpu_s: NDArray[np.float64]
 
 
 def load_row(

@@ -169,6 +169,7 @@ def _maintenance(policy: Policy, names: Sequence[str]) -> Maintain | None:
 def _nodes(cluster: Cluster, end: End) -> pd.DataFrame:
     types = [cluster.node_types[kind] for kind in cluster.type_of_node]
     idle_w = np.array([node_type.idle_w for node_type in types])
+    gpus = np.array([node_type.gpu_milli for node_type in types]) * 1e-3
     return pd.DataFrame(
         {
             "node": np.arange(cluster.size),
@@ -180,16 +181,28 @@ def _nodes(cluster: Cluster, end: End) -> pd.DataFrame:
             "idle_energy_j": idle_w * (end.end_s - end.down_s),
             # Adding and subtracting power can round to just below 0.
             "active_energy_j": np.maximum(end.active_energy_j, 0.0),
+            "busy_gpu_s": np.maximum(gpus * (end.end_s - end.down_s) - end.free_gpu_s, 0.0),
+            "free_gpu_s": np.maximum(end.free_gpu_s, 0.0),
+            "fragmented_gpu_s": np.maximum(end.fragmented_gpu_s, 0.0),
         }
     )
 
 
-def _totals(nodes: pd.DataFrame, end: End) -> dict[str, float]:
+def _totals(nodes: pd.DataFrame, end: End) -> dict[str, float | None]:
     core_s = float((nodes["cpu_milli"] * 1e-3 * (end.end_s - nodes["down_s"])).sum())
+    busy_gpu_s, free_gpu_s, fragmented_gpu_s = (
+        float(nodes[name].sum()) for name in ("busy_gpu_s", "free_gpu_s", "fragmented_gpu_s")
+    )
     return {
         "makespan_s": end.end_s,
         "utilisation": float(nodes["busy_core_s"].sum()) / core_s if core_s > 0 else 0.0,
+        "gpu_utilisation": _share(busy_gpu_s, busy_gpu_s + free_gpu_s),
+        "gpu_fragmentation": _share(fragmented_gpu_s, free_gpu_s),
         "idle_energy_j": float(nodes["idle_energy_j"].sum()),
         "active_energy_j": float(nodes["active_energy_j"].sum()),
         "unfinished": end.unfinished,
     }
+
+
+def _share(part: float, whole: float) -> float | None:
+    return min(part / whole, 1.0) if whole > 0 else None

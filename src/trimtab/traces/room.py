@@ -11,7 +11,10 @@ NO_ROOM = "asks for more than any node has"
 
 
 class NodeSize(NamedTuple):
-    """The resources of an empty node."""
+    """The resources of an empty node.
+
+    Its GPUs are whole, so a share of a GPU fits one, and 1.5 GPUs need two.
+    """
 
     cpu_milli: int
     gpu_milli: int

@@ -43,8 +43,12 @@ def test_a_stage_of_a_schedule_loads_as_it_was_dumped(conf: Path) -> None:
         baseline=False,
     )
     again = load(dump(stage), ScheduleStage)
-    assert again.policy.parameters == {"energy_weight": "random", "tick_s": 30}
-    assert again.trace.classes["kmeans"].work.maximum_s == 92
+    assert again.policy.parameters == {
+        "energy_weight": "random",
+        "tick_s": 30,
+        "restarts_moved": True,
+    }
+    assert again.trace.classes["kmeans"].work.maximum_s == 10.67
     assert list(again.cluster.nodes) == list(cluster.nodes)
     assert dump(again) == dump(stage)
 

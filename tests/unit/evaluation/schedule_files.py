@@ -151,6 +151,9 @@ def write_cell(
             "down_s": 0.0,
             "idle_energy_j": IDLE_W * makespan_s,
             "active_energy_j": float(BUSY_W * lasted[frame["node"] == number].sum()),
+            "busy_gpu_s": 0.0,
+            "free_gpu_s": 0.0,
+            "fragmented_gpu_s": 0.0,
         }
         for number, name in enumerate(nodes)
     ]
@@ -180,6 +183,8 @@ def write_cell(
             **of_all,
             makespan_s=makespan_s,
             utilisation=0.5,
+            gpu_utilisation=None,
+            gpu_fragmentation=None,
             idle_energy_j=float(sum(row["idle_energy_j"] for row in node_rows)),
             active_energy_j=float(done["energy_j"].sum()),
             unfinished=0,

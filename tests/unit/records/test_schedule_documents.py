@@ -53,6 +53,8 @@ JOBS: dict[str, Any] = {
 TOTAL = {
     "makespan_s": 923517.791187581,
     "utilisation": 0.62,
+    "gpu_utilisation": 1.0,
+    "gpu_fragmentation": None,
     "idle_energy_j": 83116601.2068823,
     "active_energy_j": 0.0,
     "unfinished": 0,

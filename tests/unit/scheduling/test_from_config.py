@@ -1,6 +1,9 @@
 """Nodes and classes of jobs from YAML: sizes, speeds and watts by hand."""
 
+from dataclasses import replace
+
 import pytest
+from pydantic import ValidationError
 
 from trimtab.clusters.cluster import Outage
 from trimtab.clusters.hardware_types import GIB
@@ -38,6 +41,15 @@ def test_nodes_have_the_power_of_memory_and_gpus_in_their_idle_power() -> None:
     ]  # fmt: skip
 
 
+def test_the_slices_of_a_gpu_are_those_of_the_yaml() -> None:
+    for machine, slices in ((LARGE, 1000), (replace(LARGE, gpu_slices=7), 7)):
+        (large,) = cluster_of(ClusterConfig("c", {"large": 40}), [machine]).node_types
+        assert (large.gpu_milli, large.gpu_slices) == (2000, slices)
+    for wrong in ({"gpu_slices": 0}, {"gpu_slices": 1001}, {"gpu_count": 64}):
+        with pytest.raises(ValidationError):
+            replace(LARGE, **wrong)
+
+
 def test_an_engine_is_one_node_whose_lowest_frequency_has_speed_1() -> None:
     cluster = cluster_of(ClusterConfig("e", {"large": 3}, engine_slots=20), [LARGE])
     (engine,) = cluster.node_types
@@ -45,6 +57,8 @@ def test_an_engine_is_one_node_whose_lowest_frequency_has_speed_1() -> None:
     assert [(level.speed, level.active_w) for level in engine.levels] == [(1.0, 60.0), (2.0, 240.0)]
     with pytest.raises(UserError, match="expected one node type, small, large given"):
         cluster_of(ClusterConfig("e", {"small": 1, "large": 1}, engine_slots=2), [SMALL, LARGE])
+    with pytest.raises(UserError, match=r"cluster e: nodes: .* one node, with 64 GPUs; expected"):
+        cluster_of(ClusterConfig("e", {"large": 32}, engine_slots=2), [LARGE])
 
 
 def test_a_measured_class_draws_its_own_power_where_it_was_measured() -> None:

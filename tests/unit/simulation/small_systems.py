@@ -43,7 +43,8 @@ def node_types(draw: st.DrawFn, name: str) -> NodeType:
         memory_bytes=draw(st.integers(4, 8)),
         idle_w=draw(st.integers(0, 20)),
         levels=tuple(Level(speed, 100 * speed, 40 * speed) for speed in speeds),
-        gpu_milli=2000,
+        gpu_milli=draw(st.integers(2, 4)) * 1000,
+        gpu_slices=draw(st.sampled_from([1000, 1000, 7, 2])),
         load_curve=draw(st.sampled_from([(), (0.0, *curve, 1.0)])),
         network_bytes_per_s=draw(st.sampled_from([4.0, 9.0, math.inf])),
     )
@@ -100,6 +101,7 @@ def policies(draw: st.DrawFn, cluster: Cluster) -> Policy:
         weight_seed=draw(st.sampled_from([None, 7])),
         choose_level=draw(st.booleans()),
         migration_gain=draw(st.sampled_from([0.0, 0.1])),
+        restarts_moved=draw(st.booleans()),
         tick_s=draw(positive),
         set_up_s=tables(2, len(CLASSES), types) if set_up else None,
         set_up_j=tables(2, len(CLASSES), types) if set_up else None,
@@ -122,7 +124,8 @@ def traces(draw: st.DrawFn, jobs: int) -> pd.DataFrame:
                 column(_odd if odd else st.sampled_from([0, 500, 1000, 2000])), np.int64
             ),
             "gpu_milli": np.array(
-                column(_odd if odd else st.sampled_from([0, 0, 0, 1500])), np.int64
+                column(_odd if odd else st.sampled_from([0, 0, 200, 500, 600, 1000, 1500])),
+                np.int64,
             ),
             "memory_bytes": np.array(column(st.integers(0, 3)), np.int64),
             "work_s": np.array(column(st.one_of(positive, st.just(0.0))), float),

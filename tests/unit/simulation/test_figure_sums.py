@@ -10,6 +10,11 @@ from trimtab.policies.layout import FINISHED_ROW
 from trimtab.records.figures import RANKS
 from trimtab.simulation.figures import FigureSums
 
+OF_CLUSTER = (
+    "makespan_s", "utilisation", "gpu_utilisation", "gpu_fragmentation", "idle_energy_j",
+    "active_energy_j", "unfinished",
+)  # fmt: skip
+
 
 def _finished(classes: int, jobs: int, spread: float, seed: int) -> NDArray[np.void]:
     rng = np.random.default_rng(seed)
@@ -44,9 +49,7 @@ def _check(rows: NDArray[np.void], classes: int, size: int) -> None:
         sums.add(rows[at : at + size])
     found = sums.classes()
     assert found.keys() == {f"c{number}" for number in np.unique(rows["job_class"])}
-    of_cluster = dict.fromkeys(
-        ["makespan_s", "utilisation", "idle_energy_j", "active_energy_j", "unfinished"], 0
-    )
+    of_cluster = dict.fromkeys(OF_CLUSTER, 0)
     pairs = [(found[f"c{number}"], rows[rows["job_class"] == number]) for number in range(classes)
              if f"c{number}" in found]  # fmt: skip
     for figures, jobs in [*pairs, (sums.total(**of_cluster), rows)]:

@@ -78,7 +78,7 @@ def _check_same(system: System, size: int) -> NDArray[np.void]:
             np.testing.assert_array_equal(rows[name], rows_2[name], name)
     np.testing.assert_allclose(load, load_2, rtol=1e-9, atol=1e-9)
     assert (end.end_s, end.unfinished, end.events) == (end_2.end_s, end_2.unfinished, end_2.events)
-    for name in ("busy_core_s", "down_s", "active_energy_j"):
+    for name in ("busy_core_s", "down_s", "active_energy_j", "free_gpu_s", "fragmented_gpu_s"):
         np.testing.assert_allclose(getattr(end, name), getattr(end_2, name), rtol=1e-9, atol=1e-9)
     if end.unfinished == 0:
         np.testing.assert_allclose(rows["energy_j"].sum(), end.active_energy_j.sum(), rtol=1e-9)

@@ -104,6 +104,27 @@ def test_causes_come_before_effects(system: System) -> None:
     assert (jobs["sprint_s"] <= parts + 1e-9).all()
 
 
+def fit_gpus(demands: list[int], node_type: NodeType) -> bool:
+    """Try all ways to put the demands on a node's GPUs."""
+    shares = [demand for demand in demands if 0 < demand < 1000]
+    whole = sum(math.ceil(demand / 1000) for demand in demands if demand >= 1000)
+    free = [node_type.gpu_slices] * (node_type.gpu_milli // 1000 - whole)
+
+    def fit(left: list[int]) -> bool:
+        if not left:
+            return True
+        slices = math.ceil(left[0] * node_type.gpu_slices / 1000)
+        for gpu in range(len(free)):
+            if free[gpu] >= slices:
+                free[gpu] -= slices
+                if fit(left[1:]):
+                    return True
+                free[gpu] += slices
+        return False
+
+    return node_type.gpu_milli // 1000 >= whole and fit(sorted(shares, reverse=True))
+
+
 @thorough
 @given(systems())
 def test_no_node_is_given_out_twice_or_while_down(system: System) -> None:
@@ -116,7 +137,7 @@ def test_no_node_is_given_out_twice_or_while_down(system: System) -> None:
             there = of_node[(of_node["start_s"] <= start_s) & (of_node["end_s"] > start_s)]
             asked = sizes.loc[there["job"]]
             assert asked["cpu_milli"].sum() <= node_type.cpu_milli
-            assert asked["gpu_milli"].sum() <= node_type.gpu_milli
+            assert fit_gpus(asked["gpu_milli"].tolist(), node_type)
             assert asked["memory_bytes"].sum() <= node_type.memory_bytes
         for outage in system.cluster.outages:
             if outage.node == node:
@@ -137,6 +158,31 @@ def test_energy_adds_up(system: System) -> None:
     idle_w = [system.cluster.node_types[kind].idle_w for kind in system.cluster.type_of_node]
     up_s = result.total.makespan_s - nodes["down_s"]
     assert np.allclose(nodes["idle_energy_j"], idle_w * up_s)
+
+
+@thorough
+@given(systems())
+def test_gpu_time_adds_up(system: System) -> None:
+    result, _, allocations = run(system)
+    nodes = result.nodes
+    types = [system.cluster.node_types[kind] for kind in system.cluster.type_of_node]
+    up_s = result.total.makespan_s - nodes["down_s"]
+    gpus = np.array([node_type.gpu_milli for node_type in types]) / 1000
+    assert np.allclose(nodes["busy_gpu_s"] + nodes["free_gpu_s"], gpus * up_s)
+    assert (nodes["fragmented_gpu_s"] <= nodes["free_gpu_s"] + 1e-9).all()
+    demands = system.trace.set_index("job")["gpu_milli"].loc[allocations["job"]]
+    held = [
+        math.ceil(demand / 1000)
+        if demand >= 1000
+        else math.ceil(demand * types[node].gpu_slices / 1000) / types[node].gpu_slices
+        for demand, node in zip(demands, allocations["node"], strict=True)
+    ]
+    lasted = (allocations["end_s"] - allocations["start_s"]) * held
+    busy = lasted.groupby(allocations["node"]).sum().reindex(nodes["node"]).fillna(0.0)
+    # Free slices are rounded down to thousandths.
+    assert (np.abs(nodes["busy_gpu_s"] - busy) <= 1.01e-3 * gpus * up_s + 1e-9).all()
+    if (demands % 1000 == 0).all():
+        assert not nodes["fragmented_gpu_s"].any()
 
 
 @thorough

@@ -117,7 +117,14 @@ class Hardware:
         factory=list,
         schedule_only=True,
     )
-    gpu_count: Parts = about("GPUs.", default=0, schedule_only=True)
+    gpu_count: Annotated[Parts, Field(le=63)] = about("GPUs.", default=0, schedule_only=True)
+    gpu_slices: Annotated[SomeParts, Field(le=1000)] = about(
+        "Equal slices of each GPU, to which jobs' shares are rounded up: 7 with NVIDIA's "
+        "Multi-Instance GPU on an H100 (MIG User Guide, GPU Instance Profiles); by default "
+        "thousandths.",
+        default=1000,
+        schedule_only=True,
+    )
     gpu_idle_w: NotNegative = about(
         "Power of an idle GPU.", default=0.0, unit="W", schedule_only=True
     )

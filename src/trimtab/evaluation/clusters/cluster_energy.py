@@ -22,6 +22,11 @@ from trimtab.evaluation.schedules.section import (
 
 _BATCH_ROWS = 1 << 20
 _KINDS = {"idle_energy_j": "idle", "active_energy_j": "active"}
+_GPU_COLUMNS = (
+    Column("gpu_utilisation_pct", "GPUs in use, %", 1),
+    Column("gpu_fragmentation_pct", "Fragmented GPUs, %", 1),
+)
+_FRAGMENTED = " Fragmented GPUs: share of the free GPU time that is on partly used GPUs."
 
 
 class EnergyAndRunTime(ScheduleSection):
@@ -54,6 +59,8 @@ class ClusterEnergy(ScheduleSection):
 
     def make_tables(self) -> Iterator[Table]:
         """A row for each cell."""
+        cells = self.schedules.cells
+        has_gpus = any(cell.summary.all.gpu_utilisation is not None for cell in cells)
         yield self.compared(
             "cluster_energy",
             titled("Energy and run time of the whole cluster, by policy", "cluster_energy"),
@@ -63,7 +70,7 @@ class ClusterEnergy(ScheduleSection):
             "it publishes. Differences are from the baseline policy of the same trace and "
             "cluster; below zero is less. Waste: machine time of aborted executions by all "
             "machine time of jobs. A column names the energy's source; published values are "
-            "metered.",
+            "metered." + _FRAGMENTED * has_gpus,
             (
                 Column("idle_energy_j", "Idle energy, J", 0),
                 Column("active_energy_j", "Active energy, J", 0),
@@ -74,6 +81,7 @@ class ClusterEnergy(ScheduleSection):
                 Column("makespan_s", "Run time, s", 1),
                 Column("makespan_difference_pct", "vs. baseline, %", 1),
                 Column("utilisation_pct", "In use, %", 1),
+                *(_GPU_COLUMNS if has_gpus else ()),
                 Column("waste_pct", "Waste, %", 1),
                 Column("energy_source", "Energy is"),
                 Column("details", "Details"),
@@ -91,6 +99,8 @@ def _row(cell: Cell, group: CellGroup) -> Row:
         **{difference_key(key): relative_pct(before[key], cost[key]) for key in before},
         **picked(cell.summary.all, *_KINDS),
         "utilisation_pct": percent(cell.summary.all.utilisation),
+        "gpu_utilisation_pct": percent(cell.summary.all.gpu_utilisation),
+        "gpu_fragmentation_pct": percent(cell.summary.all.gpu_fragmentation),
         "waste_pct": percent(waste_share(cell)),
         "energy_source": cell.summary.energy_source,
         "details": format_role(cell, group),

@@ -248,7 +248,7 @@ class _PolicyRun:
             there = self._policy.reconsider(running, self._with_room(job, nodes))
             if there is None or there.node == running.node:
                 continue
-            if self._stop(job, "migrated", keeps_work=True):
+            if self._stop(job, "migrated", keeps_work=not self._policy.restarts_moved):
                 self._start(job, there)
 
     def _start(self, job: SlurmJob, placement: Placement) -> None:

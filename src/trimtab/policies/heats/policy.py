@@ -57,7 +57,8 @@ class Heats(Policy):
     `levels[node type]` on are not read. `energy_weight` is H, one number or one per job class: 0
     for performance alone, 1 for energy alone. With `weight_seed` every job has a random weight
     instead. A running task moves only if its score grows by more than `migration_gain`; at 0 any
-    better node suffices, an equal one never. `set_up_s` and `set_up_j`, [has image (0, 1), job
+    better node suffices, an equal one never. With `restarts_moved` it starts again there (section
+    3.3.5: jobs are stateless), or else continues. `set_up_s` and `set_up_j`, [has image (0, 1), job
     class, node type], are added to the predictions of nodes other than the task's own.
 
     Running tasks stay while pending ones have room (section 3.3.4). `maintenance`, called every
@@ -77,6 +78,7 @@ class Heats(Policy):
         weight_seed: int | None = None,
         choose_level: bool = False,
         migration_gain: float = 0.0,
+        restarts_moved: bool = False,
         tick_s: float = 60.0,
         set_up_s: ArrayLike | None = None,
         set_up_j: ArrayLike | None = None,
@@ -101,6 +103,7 @@ class Heats(Policy):
         self.weight_seed = weight_seed
         self.choose_level = choose_level
         self.migration_gain = migration_gain
+        self.restarts_moved = restarts_moved
         self.tick_s = tick_s
         self.maintain_s, self._maintenance = maintain_s, maintenance
         self._check()

@@ -46,6 +46,7 @@ class HeatsParameters:
     set_up_in_score: bool = False
     idle_in_energy: bool = False
     migration_gain: float = 0.0
+    restarts_moved: bool = False
     maintenance_s: float | None = None
     window_s: float = 86_400.0
     error_threshold: float = 0.1
@@ -96,6 +97,7 @@ def from_model(
         weight_seed=facts.seed if isinstance(given.energy_weight, str) else None,
         choose_level=given.choose_level,
         migration_gain=given.migration_gain,
+        restarts_moved=given.restarts_moved,
         tick_s=given.tick_s,
         set_up_s=set_up_s,
         set_up_j=set_up_j,

@@ -8,6 +8,7 @@ from typing import Any
 
 from trimtab.clusters.compiled import inlined, lean
 from trimtab.policies.layout import ANY, NIL, WITH, WITHOUT, KernelModel, KernelState, index
+from trimtab.simulation.kernel.gpus import give_back_gpus, take_gpus
 from trimtab.simulation.kernel.queues import fits
 
 
@@ -20,7 +21,7 @@ def refresh(m: KernelModel, s: KernelState, number: int) -> None:
     begin, at = facts.tree, facts.leaves + number - facts.first_node
     free = s.tree[index(begin + at)]
     if node.up:
-        free.cpu, free.gpu, free.memory = node.free_cpu, node.free_gpu, node.free_memory
+        free.cpu, free.gpu, free.memory = node.free_cpu, node.largest_gpu, node.free_memory
     else:
         free.cpu = free.gpu = free.memory = -1
     at >>= 1
@@ -36,13 +37,14 @@ def refresh(m: KernelModel, s: KernelState, number: int) -> None:
 
 
 @inlined
-def take(m: KernelModel, s: KernelState, number: int, shape: Any) -> None:
-    """Reserve the request of a job of `shape` on a node."""
+def take(m: KernelModel, s: KernelState, number: int, shape: Any) -> int:
+    """Reserve the request of a job of `shape` on a node; return its GPUs as bits."""
     node = s.nodes[index(number)]
     node.free_cpu -= shape.cpu
-    node.free_gpu -= shape.gpu
     node.free_memory -= shape.memory
+    gpus = take_gpus(m, s, number, shape.gpu) if shape.gpu > 0 else 0
     refresh(m, s, number)
+    return gpus
 
 
 @inlined
@@ -57,12 +59,15 @@ def make_available(s: KernelState, number: int) -> None:
 
 
 @inlined
-def give_back(m: KernelModel, s: KernelState, number: int, shape: Any, since_s: float) -> None:
-    """Free the resources that a job of `shape` held on a node since `since_s`."""
+def give_back(
+    m: KernelModel, s: KernelState, number: int, shape: Any, gpus: int, since_s: float
+) -> None:
+    """Free the resources and `gpus`, as bits, that a job of `shape` held on a node."""
     node = s.nodes[index(number)]
     node.free_cpu += shape.cpu
-    node.free_gpu += shape.gpu
     node.free_memory += shape.memory
+    if shape.gpu > 0:
+        give_back_gpus(m, s, number, gpus, shape.gpu)
     node.busy_core_s += shape.cpu * 1e-3 * (s.clock[0].now_s - since_s)
     if node.up:
         refresh(m, s, number)

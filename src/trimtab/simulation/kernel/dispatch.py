@@ -10,6 +10,7 @@ from typing import Any
 from trimtab.clusters.compiled import inlined, lean
 from trimtab.policies import layout
 from trimtab.policies.layout import LAST, NIL, KernelModel, KernelOutput, KernelState, index
+from trimtab.simulation.kernel.gpus import free_gpu
 from trimtab.simulation.kernel.places import place
 from trimtab.simulation.kernel.queues import fits, leave_head, next_that_fits, precedes, renew
 from trimtab.simulation.kernel.running import evict, start
@@ -91,7 +92,7 @@ def _first_fresh(s: KernelState) -> int:
 def _has_room(m: KernelModel, shape: Any, node: Any) -> bool:
     return bool(
         node.up
-        and fits(shape, node.free_cpu, node.free_gpu, node.free_memory)
+        and fits(shape, node.free_cpu, node.largest_gpu, node.free_memory)
         and m.sites[shape.job_class, node.type].runs
     )
 
@@ -104,7 +105,7 @@ def _next_on_freed(m: KernelModel, s: KernelState) -> int:
     for at in range(count):
         node = s.nodes[index(s.freed[index(at)])]
         if node.up:
-            cpu, gpu = max(cpu, node.free_cpu), max(gpu, node.free_gpu)
+            cpu, gpu = max(cpu, node.free_cpu), max(gpu, node.largest_gpu)
             memory = max(memory, node.free_memory)
     number = next_that_fits(m, s, NIL, cpu, gpu, memory)
     if number == NIL:
@@ -122,7 +123,9 @@ def _next_on_freed(m: KernelModel, s: KernelState) -> int:
         if not node.up or number == NIL:
             continue
         if number == _UNKNOWN or not _still_first(m, s, number, s.served[at, 1], node):
-            number = next_that_fits(m, s, node.type, node.free_cpu, node.free_gpu, node.free_memory)
+            number = next_that_fits(
+                m, s, node.type, node.free_cpu, node.largest_gpu, node.free_memory
+            )
             s.served[at, 0] = number
             if number == NIL:
                 continue
@@ -194,13 +197,11 @@ def _victim(m: KernelModel, s: KernelState, shape: Any) -> int:
         job = s.jobs[index(slot)]
         theirs = s.shapes[index(job.shape)]
         if theirs.priority < lowest:
-            node = s.nodes[index(job.node)]
-            if m.sites[shape.job_class, node.type].runs and fits(
-                shape,
-                node.free_cpu + theirs.cpu,
-                node.free_gpu + theirs.gpu,
-                node.free_memory + theirs.memory,
-            ):
+            node, gpu = s.nodes[index(job.node)], 0
+            if shape.gpu > 0:
+                _, gpu = free_gpu(m, s, job.node, job.gpus, theirs.gpu)
+            cpu, memory = node.free_cpu + theirs.cpu, node.free_memory + theirs.memory
+            if m.sites[shape.job_class, node.type].runs and fits(shape, cpu, gpu, memory):
                 victim, lowest = slot, theirs.priority
         slot = job.before
     return victim

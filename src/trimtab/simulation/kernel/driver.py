@@ -91,6 +91,10 @@ class KernelSimulator:
         clock, nodes = self._state.clock[0], self._state.nodes
         end_s = float(clock["now_s"])
         down_s = nodes["down_s"] + np.where(nodes["up"], 0.0, end_s - nodes["down_since_s"])
+        # While a node is down, all of its GPUs are free, and whole.
+        since_s = end_s - nodes["gpu_at_s"]
+        whole = np.where(nodes["largest_gpu"] < layout.WHOLE_GPU, 0, nodes["largest_gpu"])
+        fragmented = (nodes["free_gpu"] - whole) * 1e-3
         return End(
             end_s,
             int(clock["pending"]),
@@ -98,6 +102,8 @@ class KernelSimulator:
             nodes["busy_core_s"],
             down_s,
             nodes["active_j"],
+            nodes["free_gpu_s"] + (since_s * nodes["free_gpu"] - down_s * nodes["gpu"]) * 1e-3,
+            nodes["fragmented_gpu_s"] + since_s * fragmented,
         )
 
     def _flush(self) -> Iterator[Batch]:

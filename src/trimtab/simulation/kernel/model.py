@@ -14,7 +14,8 @@ from trimtab.policies.layout import INFINITY, NIL, KernelModel, KernelState
 # Attributes of every policy, with the same names in the rules.
 _OF_EVERY_POLICY = (
     "level", "by_priority", "head_of_line", "evicts", "resumes", "free_migration",
-    "hold_when_pending", "tick_s", "sprint_level", "budget_s", "replenish_s_per_s",
+    "restarts_moved", "hold_when_pending", "tick_s", "sprint_level", "budget_s",
+    "replenish_s_per_s",
 )  # fmt: skip
 
 
@@ -76,6 +77,7 @@ def build_model(
     kinds = np.zeros(len(types), layout.KIND)
     kinds["levels"] = [len(node_type.levels) for node_type in types]
     kinds["linear"] = [not node_type.load_curve for node_type in types]
+    kinds["gpu_slices"] = [node_type.gpu_slices for node_type in types]
     kinds["nodes"] = cluster.counts
     kinds["first_node"] = np.cumsum(cluster.counts) - cluster.counts
     kinds["leaves"] = [1 << (count - 1).bit_length() for count in cluster.counts]
@@ -109,7 +111,9 @@ def build_state(
     for name, field in (("cpu", "cpu_milli"), ("gpu", "gpu_milli"), ("memory", "memory_bytes")):
         sizes = np.array([getattr(node_type, field) for node_type in cluster.node_types])
         nodes[name] = nodes[f"free_{name}"] = sizes[nodes["type"]]
-    nodes["factor"] = 1.0
+    nodes["largest_gpu"], nodes["factor"] = nodes["gpu"], 1.0
+    on_node = nodes["gpu"] // layout.WHOLE_GPU
+    has_gpu = np.arange(on_node.max()) < on_node[:, np.newaxis]
     tree = np.full(int(2 * m.kinds["leaves"].sum()), -1, layout.FREE)
     for kind, count in enumerate(cluster.counts):
         begin, leaves, first = (m.kinds[kind][name] for name in ("tree", "leaves", "first_node"))
@@ -132,6 +136,7 @@ def build_state(
         np.zeros(0, layout.JOB),
         np.zeros(0, layout.HEAP),
         nodes,
+        np.where(has_gpu, m.kinds["gpu_slices"][nodes["type"]][:, np.newaxis], 0),
         tree,
         np.zeros(0, layout.SHAPE),
         np.zeros(2, layout.QUEUE),

@@ -1,4 +1,7 @@
-"""Migration: the new place is set up while the old one works, then the remaining work moves."""
+"""Migration: the new place is set up while the old one works, then the job continues there.
+
+Where the policy restarts moved jobs, all of its work is done again there, and no state moves.
+"""
 
 from trimtab.clusters.compiled import lean
 from trimtab.policies import layout
@@ -12,15 +15,17 @@ from trimtab.simulation.kernel.running import advance, change_level, end_sprint,
 
 @lean
 def switch(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, pause_s: float) -> None:
-    """Continue at the new place, after a pause of `pause_s` for moving state."""
+    """Continue at the new place, after a pause of `pause_s` for moving state, or start again."""
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape = s.shapes[index(job.shape)]
     advance(m, s, slot)
     write_allocation(m, s, out, job, layout.MIGRATED)
     stop_here(m, s, job, shape)
-    give_back(m, s, job.node, shape, job.allocation_s)
+    give_back(m, s, job.node, shape, job.gpus, job.allocation_s)
     if job.sprinting:
         end_sprint(m, s, job)
+    if m.rules[0].restarts_moved:
+        pause_s = 0.0
     if pause_s > 0.0:
         stop_there(m, s, job, shape)
         job.draw_s = clock.now_s + pause_s
@@ -30,9 +35,12 @@ def switch(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, pause_s
         job.drawing_from = job.there_drawing_from
         job.there_drawing_since_s = INFINITY
     job.node, job.level, job.allocation_s = job.there, job.there_level, job.there_since_s
-    job.there = NIL
+    job.gpus, job.there = job.there_gpus, NIL
     job.there_draw_s = job.switch_s = INFINITY
     job.migrations += 1
+    if m.rules[0].restarts_moved:
+        job.wasted_s += job.kept_s + (clock.now_s - job.begun_s)
+        job.kept_s, job.left_s, job.begun_s = 0.0, job.work_s, clock.now_s
     job.ready_s = job.since_s = clock.now_s + pause_s
     job.set_up_s += job.ready_s - clock.now_s
     speed = m.paces[shape.job_class, s.nodes[index(job.node)].type, job.level].speed
@@ -48,7 +56,7 @@ def move(
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape, kind = s.shapes[index(job.shape)], s.nodes[index(number)].type
     job_class = shape.job_class
-    take(m, s, number, shape)
+    job.there_gpus = take(m, s, number, shape)
     job.there, job.there_level, job.there_since_s = number, level, clock.now_s
     if m.rules[0].free_migration:
         draw_there(m, s, job, shape)

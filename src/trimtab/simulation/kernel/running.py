@@ -50,7 +50,7 @@ def start(m: KernelModel, s: KernelState, slot: int, number: int, level: int) ->
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape, node = s.shapes[index(job.shape)], s.nodes[index(number)]
     kind, job_class, now_s = node.type, shape.job_class, clock.now_s
-    take(m, s, number, shape)
+    job.gpus = take(m, s, number, shape)
     clock.running += 1
     job.before, job.after = clock.last_running, NIL
     if clock.last_running == NIL:
@@ -119,7 +119,7 @@ def forsake(m: KernelModel, s: KernelState, out: KernelOutput, slot: int) -> Non
         row.ready_s = math.nan
     shape = s.shapes[index(job.shape)]
     stop_there(m, s, job, shape)
-    give_back(m, s, job.there, shape, job.there_since_s)
+    give_back(m, s, job.there, shape, job.there_gpus, job.there_since_s)
     job.there = NIL
     job.there_draw_s = job.switch_s = INFINITY
 
@@ -133,7 +133,7 @@ def leave(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, end: int
         forsake(m, s, out, slot)
     write_allocation(m, s, out, job, end)
     stop_here(m, s, job, shape)
-    give_back(m, s, job.node, shape, job.allocation_s)
+    give_back(m, s, job.node, shape, job.gpus, job.allocation_s)
     if clock.now_s < job.ready_s:
         job.set_up_s -= job.ready_s - clock.now_s
     if job.sprinting:

@@ -107,12 +107,12 @@ class ReferenceSimulator:
             node.down_s + (0.0 if node.up else self._now_s - node.down_since_s)
             for node in self._system.nodes
         ]
-        columns = (
-            np.array([node.busy_core_s for node in self._system.nodes]),
-            np.array(down_s),
-            np.array([node.active_j for node in self._system.nodes]),
+        busy_core_s, *others = (
+            np.array([getattr(node, name) for node in self._system.nodes])
+            for name in ("busy_core_s", "active_j", "free_gpu_s", "fragmented_gpu_s")
         )
-        return End(self._now_s, len(self._waiting), self._events, *columns)
+        numbers = self._now_s, len(self._waiting), self._events
+        return End(*numbers, busy_core_s, np.array(down_s), *others)
 
     def _arriving(self, frames: Iterable[pd.DataFrame]) -> Iterator[SimulatedJob]:
         for frame in frames:
@@ -154,10 +154,8 @@ class ReferenceSimulator:
         self, job: SimulatedJob, placement: Placement, draw: int
     ) -> tuple[NodeShare, float]:
         """Reserve a place and begin its set-up; return it, and the time it will be ready."""
-        node = self._system.nodes[placement.node]
-        place = NodeShare(job, node, self._system.level(node, placement.level), self._now_s)
-        node.places.append(place)
-        pull_s = 0.0
+        place = self._system.place(job, placement, self._now_s)
+        node, pull_s = place.node, 0.0
         if self._system.has_image(node, job.task):
             place.drawing = True
         else:
@@ -308,7 +306,7 @@ class ReferenceSimulator:
         assert job.here
         old = job.here
         self._release(old, layout.LEVEL, job.ready_s)
-        job.here = NodeShare(job, old.node, level, self._now_s, old.drawing)
+        job.here = NodeShare(job, old.node, level, self._now_s, old.gpus, old.drawing)
         old.node.places.append(job.here)
         self._at(job, layout.FINISH, job.since_s + job.left_s / self._system.speed(job))
 
@@ -363,10 +361,8 @@ class ReferenceSimulator:
 
     def _move(self, job: SimulatedJob, placement: Placement) -> None:
         if self._policy.free_migration:
-            node = self._system.nodes[placement.node]
-            level = self._system.level(node, placement.level)
-            job.there = NodeShare(job, node, level, self._now_s, drawing=True)
-            node.places.append(job.there)
+            job.there = self._system.place(job, placement, self._now_s)
+            job.there.drawing = True
             self._switch(job, 0.0)
             return
         job.there, ready_s = self._reserve(job, placement, layout.DRAW_THERE)
@@ -380,6 +376,10 @@ class ReferenceSimulator:
         job.here, job.there = job.there, None
         job.times[layout.DRAW_THERE] = job.times[layout.SWITCH] = INFINITY
         job.migrations += 1
+        if self._policy.restarts_moved:
+            pause_s = 0.0
+            job.wasted_s += job.kept_s + (self._now_s - job.begun_s)
+            job.kept_s, job.left_s, job.begun_s = 0.0, job.work_s, self._now_s
         if pause_s > 0:
             job.here.drawing = False
             self._at(job, layout.DRAW, self._now_s + pause_s)

@@ -1,11 +1,13 @@
 """The plain simulator's nodes and jobs, and their state at one instant."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from trimtab.policies.base import NodeState, PendingTask
+from trimtab.clusters.cluster import WHOLE_GPU
+from trimtab.policies.base import NodeState, PendingTask, Placement
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batches import LoadRow, load_row
 from trimtab.simulation.kernel.model import class_tables
@@ -24,16 +26,22 @@ class SimulatedNode:
     down_s: float = 0.0
     active_j: float = 0.0
     busy_core_s: float = 0.0
+    free_gpu_s: float = 0.0
+    fragmented_gpu_s: float = 0.0
 
 
 @dataclass(eq=False)
 class NodeShare:
-    """A job's share of a node since `since_s` at one level; `drawing`: it draws power."""
+    """A job's share of a node since `since_s` at one level; `drawing`: it draws power.
+
+    `gpus` are the numbers of its GPUs.
+    """
 
     job: "SimulatedJob"
     node: SimulatedNode
     level: int
     since_s: float
+    gpus: list[int]
     drawing: bool = False
 
 
@@ -96,6 +104,11 @@ class System:
             for place, watts in self.powers(node):
                 node.active_j += watts * elapsed_s
                 place.job.energy_j += watts * elapsed_s
+            if node.up and self.types[node.kind].gpu_milli:
+                free = self.free_gpus(node)
+                node.free_gpu_s += sum(free) / WHOLE_GPU * elapsed_s
+                in_part = sum(share for share in free if share < WHOLE_GPU)
+                node.fragmented_gpu_s += in_part / WHOLE_GPU * elapsed_s
 
     def load(self, now_s: float, pending: int, running: int) -> LoadRow:
         """Return a sample of the load."""
@@ -109,9 +122,11 @@ class System:
 
     def has_more_than(self, tasks: Sequence[PendingTask]) -> bool:
         """Return whether the nodes' total free resources exceed the requests of `tasks`."""
-        free = [self.free(node) for node in self.nodes if node.up]
+        up = [node for node in self.nodes if node.up]
+        free = [self.free(node) for node in up]
+        free_gpu = sum(sum(self.free_gpus(node)) for node in up)
         more_cpu = sum(one[0] for one in free) > sum(task.cpu_milli for task in tasks)
-        enough_gpu = sum(one[1] for one in free) >= sum(task.gpu_milli for task in tasks)
+        enough_gpu = free_gpu >= sum(task.gpu_milli for task in tasks)
         more_memory = sum(one[2] for one in free) > sum(task.memory_bytes for task in tasks)
         return more_cpu and enough_gpu and more_memory
 
@@ -124,14 +139,47 @@ class System:
     def free(
         self, node: SimulatedNode, without: SimulatedJob | None = None
     ) -> tuple[int, int, int]:
-        """Return the free CPU, GPU and memory, as if `without` had left."""
-        node_type = self.types[node.kind]
+        """Return the free CPU, the largest GPU demand with room, and the free memory.
+
+        This is as if `without` had left.
+        """
+        node_type, gpus = self.types[node.kind], self.free_gpus(node, without)
         tasks = [place.job.task for place in node.places if place.job is not without]
         return (
             node_type.cpu_milli - sum(task.cpu_milli for task in tasks),
-            node_type.gpu_milli - sum(task.gpu_milli for task in tasks),
+            max(gpus.count(WHOLE_GPU) * WHOLE_GPU, *gpus, 0),
             node_type.memory_bytes - sum(task.memory_bytes for task in tasks),
         )
+
+    def free_gpus(self, node: SimulatedNode, without: SimulatedJob | None = None) -> list[int]:
+        """Return the largest share with room on each GPU, as if `without` had left."""
+        node_type = self.types[node.kind]
+        free = [node_type.gpu_slices] * (node_type.gpu_milli // WHOLE_GPU)
+        for place in node.places if free else ():
+            if place.job is not without:
+                of_each = min(place.job.task.gpu_milli, WHOLE_GPU) * node_type.gpu_slices
+                for gpu in place.gpus:
+                    free[gpu] -= math.ceil(of_each / WHOLE_GPU)
+        return [slices * WHOLE_GPU // node_type.gpu_slices for slices in free]
+
+    def place(self, job: SimulatedJob, placement: Placement, now_s: float) -> NodeShare:
+        """Reserve a place with room for a job, and return it."""
+        node = self.nodes[placement.node]
+        level, gpus = self.level(node, placement.level), self._choose_gpus(node, job.task)
+        node.places.append(NodeShare(job, node, level, now_s, gpus))
+        return node.places[-1]
+
+    def _choose_gpus(self, node: SimulatedNode, task: PendingTask) -> list[int]:
+        """Return the GPUs that `task` takes on a node with room.
+
+        A share takes the GPU with the least room for it; more takes the first whole ones.
+        """
+        free = self.free_gpus(node)
+        if task.gpu_milli < WHOLE_GPU:
+            room = [(share, gpu) for gpu, share in enumerate(free) if share >= task.gpu_milli]
+            return [min(room)[1]] if task.gpu_milli > 0 else []
+        whole = [gpu for gpu, share in enumerate(free) if share == WHOLE_GPU]
+        return whole[: math.ceil(task.gpu_milli / WHOLE_GPU)]
 
     def state(
         self, node: SimulatedNode, task: PendingTask, without: SimulatedJob | None = None

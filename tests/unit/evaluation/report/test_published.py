@@ -46,6 +46,7 @@ SCHEDULING = {
     "migrated_job": 2,
     "accuracy_loss": 3,
     "sprinting": 1,
+    "schedule_verdicts": 64,
 }
 PROTECTION = {
     "protection_price": 7,

@@ -118,6 +118,26 @@ def test_the_energy_of_the_cluster(
     check(row, expected)
 
 
+def test_figures_of_gpus_are_shown_where_there_are_some(tmp_path: Path) -> None:
+    folders = schedule_files.write_dias(tmp_path)
+    keys = ["gpu_utilisation_pct", "gpu_fragmentation_pct"]
+    without = load(files.inputs([], [], schedule=tuple(folders))).schedules
+    table = schedule_files.schedule_table(without, "cluster_energy")
+    assert not {column.key for column in table.columns} & {*keys}
+    assert "Fragmented" not in table.caption
+    summary = read_json(folders[1] / "summary.json")
+    summary["all"] |= {"gpu_utilisation": 0.75, "gpu_fragmentation": 0.2}
+    write_json(folders[1] / "summary.json", summary)
+    found = load(files.inputs([], [], schedule=tuple(folders))).schedules
+    table = schedule_files.schedule_table(found, "cluster_energy")
+    assert [column.key for column in table.columns if column.key in keys] == keys
+    assert "Fragmented" in table.caption
+    (row,) = ours(table, policy="np")
+    check(row, {keys[0]: 75.0, keys[1]: 20.0})
+    (row,) = ours(table, policy="p")
+    check(row, dict.fromkeys(keys))
+
+
 def test_an_unknown_idle_energy_is_not_taken_for_nothing(tmp_path: Path) -> None:
     folders = schedule_files.write_dias(tmp_path)
     summary = read_json(folders[1] / "summary.json")

@@ -43,6 +43,15 @@ def test_probing_tells_the_run_time_and_the_energy() -> None:
     assert policy.energy_j[0, :, 0] == pytest.approx([20 * 10.0, 50 * 5.0])
 
 
+@pytest.mark.parametrize("restarts", [True, False])
+def test_a_retrained_policy_restarts_moved_jobs_as_the_first_one(restarts: bool) -> None:
+    parameters = {"restarts_moved": restarts, "maintenance_s": 60}
+    policy = build_policy("heats", parameters, FACTS)
+    assert policy.restarts_moved is restarts
+    next_policy = policy.maintain(finished(), 60.0)
+    assert next_policy is not None and next_policy.restarts_moved is restarts
+
+
 def test_the_power_of_gpus_is_in_the_energy_and_tells_jobs_apart() -> None:
     """Two cores and a GPU take 10 s or 5 s; two cores alone draw nothing of the GPU."""
     lean = NodeType("lean", 4000, 2**33, 60.0, (Level(1.0, 40.0, 50.0),), gpu_milli=1000)
