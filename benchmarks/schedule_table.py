@@ -7,7 +7,7 @@ from common import load
 from scipy.stats import binom
 
 Row = tuple[str, str, str, str]
-RESULTS = ("simulation", "queueing", "analytic", "spark", "schedules", "traces")
+RESULTS = ("simulation", "batch", "queueing", "analytic", "spark", "schedules", "traces")
 _DIAS = "dias_engine/dias_two_priorities"
 _SPRINT = "dias_engine/dias_triangle_count"
 _HEATS = "heats_testbed/heats_bursts"
@@ -53,6 +53,53 @@ def _simulation(found: dict[str, Any]) -> Iterator[Row]:
         f" {heats['migrations']:,} migrations",
         _met(heats["wall_s"] <= 120 and heats["peak_rss_mb"] <= 2000),
     )
+
+
+def _batch(found: dict[str, Any]) -> Iterator[Row]:
+    speed, easy_s = found["speed"], 60
+    easy = speed["easy, 10^6 jobs"]
+    yield (
+        "batch queue: EASY, 10⁶ jobs of 1 to 1,024 cores on 1,000 nodes of 32, load 0.9",
+        f"at most {easy_s} s",
+        f"{_range(easy['cpu_s'], 1)} s of one core",
+        _met(easy["cpu_s"]["median"] <= easy_s),
+    )
+    for name, words, least in (
+        ("own policy", "a policy of one's own in a file, 2 · 10⁵ jobs on 1,000 nodes", 100_000),
+        ("fcfs, 10000 demands, load 1.1", "first come, 10⁴ demands, saturated", 50_000),
+        ("heats, 10000 demands, load 0.6", "HEATS, 10⁴ demands, load 0.6", 20_000),
+        ("heats, 1000 demands, load 1.1", "HEATS, 1,000 demands, saturated", 20_000),
+        ("heats, 10000 demands, load 1.1", "HEATS, 10⁴ demands, saturated", 20_000),
+    ):
+        rate = speed[name]["jobs_per_cpu_s"]
+        yield (
+            f"batch queue: {words}",
+            f"at least {least:,} jobs a second of one core",
+            _range(rate),
+            _met(rate["median"] >= least),
+        )
+    logs = found.get("job_by_job", {})
+    same = {"plain": [0, 0], "pyss": [0, 0], "AccaSim's first come": [0, 0]}
+    easy_of_accasim, as_explained, of = 0, 0, 0
+    for log in logs.values():
+        for discipline in ("fcfs", "any", "easy", "conservative"):
+            for peer, count in log[discipline]["equal"].items():
+                if peer == "accasim" and discipline == "easy":
+                    easy_of_accasim, of = easy_of_accasim + count, of + log["jobs"]
+                elif peer == "accasim_as_plain_kept_slot":
+                    as_explained += count
+                else:
+                    pair = same["AccaSim's first come" if peer == "accasim" else peer]
+                    pair[0], pair[1] = pair[0] + count, pair[1] + log["jobs"]
+    if logs:
+        yield (
+            "batch queues, start times of the NASA iPSC and LCG logs beside other simulators",
+            "all equal, or the difference explained",
+            "; ".join(f"{peer}: {equal:,} of {all_of:,}" for peer, (equal, all_of) in same.items())
+            + f"; AccaSim's EASY: {easy_of_accasim:,} of {of:,}, all but {of - as_explained}"
+            " explained",
+            _met(all(equal == all_of for equal, all_of in same.values()) and as_explained == of),
+        )
 
 
 def _analytic(found: dict[str, Any]) -> Iterator[Row]:
@@ -300,6 +347,7 @@ def _heats(cells: dict[str, Any]) -> Iterator[Row]:
 
 _ROWS = {
     "simulation": _simulation,
+    "batch": _batch,
     "queueing": _queueing,
     "analytic": _analytic,
     "spark": _spark,
