@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from trimtab.batch.kernel.layout import NIL, BatchState
+from trimtab.batch.kernel.layout import NIL, BatchState, index
 from trimtab.batch.kernel.lists import remove, waiting_place
-from trimtab.batch.kernel.nodes import end_sweep
+from trimtab.batch.kernel.nodes import begin_sweep, end_sweep
 from trimtab.batch.kernel.reservation import reserve
 from trimtab.batch.kernel.starting import has_space, longest_s, start_anywhere, start_on
 from trimtab.clusters.compiled import inlined, lean
@@ -54,19 +54,33 @@ def _start_in_order(s: BatchState, row: Any) -> bool:
     return enough
 
 
+@inlined
+def _is_hopeless(s: BatchState, job: Any) -> bool:
+    """Return whether no changed node has room for a part of a job that had none before."""
+    clock, kind = s.clock[0], s.kinds[index(job.kind)]
+    return bool(
+        kind.cpu > clock.most_cpu or kind.memory > clock.most_memory or kind.gpu > clock.most_gpu
+    )
+
+
 @lean
 def _start_any(s: BatchState, first: int, row: Any) -> bool:
     """Try all waiting jobs from the place `first` on; return whether space sufficed."""
     clock = s.clock[0]
     kept, enough = first, True
+    begin_sweep(s)
     possible = _free_cores(s)
     for at in range(first, clock.waiting):
         slot = s.waiting[at]
-        if possible and enough:
+        job = s.jobs[index(slot)]
+        if not possible:
+            job.tried = 0
+        elif enough and not (job.tried and _is_hopeless(s, job)):
             enough = has_space(s, slot)
             if enough and _try(s, slot, row):
                 possible = _free_cores(s)
                 continue
+            job.tried = enough
         s.waiting[kept] = slot
         kept += 1
     clock.waiting = kept

@@ -29,10 +29,10 @@ def _record(**fields: str) -> np.dtype[np.void]:
 # A job. `kind`: of its parts; `order`: the smallest is served first; `ends_s`: its end by the
 # estimate; `type`: of its nodes once it started; `first`: its first allocation; `waking_s`: how
 # long it waits for nodes that slept; `planned_s`, `planned_type`: its reservation under
-# conservative backfilling.
+# conservative backfilling; `tried`: the last sweep found no room for it.
 JOB = _record(
     f8="submit_s run_s estimate_s order start_s waking_s end_s ends_s planned_s share",
-    i8="kind parts user type first nodes planned_type",
+    i8="kind parts user type first nodes planned_type tried",
 )
 # A kind of part: its demands; `distinct`: each on a node of its own.
 KIND = _record(i8="cpu memory gpu distinct")
@@ -63,9 +63,10 @@ CLOCK = _record(
     # `fresh`, `running`, `changed`, `reserved`: lengths of the lists; `free`: the first free
     # allocation, of `space`; `keeps`: allocations of ended jobs stay; `grown`: resources were freed
     # since the last search; `head`: the first waiting job, which has the reservation at `shadow_s`
-    # on nodes of `shadow_type`.
+    # on nodes of `shadow_type`; `most_cpu`, `most_memory`, `most_gpu`: no changed node has more
+    # free.
     i8="arrived ordered waiting fresh running changed reserved free space keeps grown head "
-    "shadow_type backfill",
+    "shadow_type backfill most_cpu most_memory most_gpu",
 )
 
 

@@ -81,6 +81,21 @@ def note_change(s: BatchState, node: int) -> None:
 
 
 @lean
+def begin_sweep(s: BatchState) -> None:
+    """Find what changed nodes have free at most."""
+    clock = s.clock[0]
+    clock.most_cpu = clock.most_memory = clock.most_gpu = 0
+    for at in range(clock.changed):
+        row = s.free[s.changed[at]]
+        clock.most_cpu = max(clock.most_cpu, row[CPU])
+        clock.most_memory = max(clock.most_memory, row[MEMORY])
+        free_gpu = 0
+        for gpu in range(GPUS, len(row)):
+            free_gpu += row[gpu]
+        clock.most_gpu = max(clock.most_gpu, free_gpu)
+
+
+@lean
 def end_sweep(s: BatchState) -> None:
     """Note that all waiting jobs have been tried."""
     clock = s.clock[0]
