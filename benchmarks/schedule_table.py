@@ -1,5 +1,6 @@
 """The rows of scheduling in benchmarks/README.md, from the results beside it."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,9 +9,6 @@ from scipy.stats import binom
 
 Row = tuple[str, str, str, str]
 RESULTS = ("simulation", "batch", "queueing", "analytic", "spark", "schedules", "traces")
-_DIAS = "dias_engine/dias_two_priorities"
-_SPRINT = "dias_engine/dias_triangle_count"
-_HEATS = "heats_testbed/heats_bursts"
 _RECORDED = "datacenter/"
 
 
@@ -165,12 +163,8 @@ def _schedules(found: dict[str, Any]) -> Iterator[Row]:
         for experiment in found["experiments"].values()
         for key, cell in experiment.items()
     }
-    if f"{_DIAS}/da_0_20" in cells:
-        yield from _dias(cells)
-    if f"{_SPRINT}/dias_0_20" in cells:
-        yield from _sprinting(cells)
-    if f"{_HEATS}/heats" in cells:
-        yield from _heats(cells)
+    for experiment, verdicts in found["verdicts"].items():
+        yield _verdicts(experiment, verdicts)
     yield from _recorded({key: cell for key, cell in cells.items() if key.startswith(_RECORDED)})
     for key, cell in cells.items():
         per_job = cell.get("real", {}).get("per_job")
@@ -243,105 +237,16 @@ def _means_of_classes(errors: dict[str, float]) -> str:
     return "; ".join(said)
 
 
-def _change_pct(cells: dict[str, Any], key: str, name: str, quantity: str) -> float:
-    setting = key.rpartition("/")[0]
-    before = cells[f"{setting}/preemptive"]["classes"][name][quantity]
-    return 100 * (cells[key]["classes"][name][quantity] / before - 1)
-
-
-def _dias(cells: dict[str, Any]) -> Iterator[Row]:
-    key = f"{_DIAS}/da_0_20"
-    low = [_change_pct(cells, key, "low", f"response_{part}_s") for part in ("mean", "p95")]
-    high = _change_pct(cells, key, "high", "response_mean_s")
-    waiting = _change_pct(cells, f"{_DIAS}/non_preemptive", "high", "response_mean_s")
-    waste = cells[key]["all"]["waste_share"]
-    before = cells[f"{_DIAS}/preemptive"]["all"]["waste_share"]
-    yield (
-        "DA(0,20) against P, reference set-up: low priority, mean and 95th percentile",
-        "-60 % and more (published: about -65 %)",
-        f"{low[0]:.0f} %, {low[1]:.0f} %",
-        _met(max(low) <= -60),
-    )
-    yield (
-        "the same: high priority, mean",
-        "within 10 % (published: +10 %; NP +80 %)",
-        f"{high:+.0f} %; NP {waiting:+.0f} %",
-        _met(high <= 10),
-    )
-    yield (
-        "the same: waste",
-        "0 (published: 4 % under P)",
-        f"{waste:.0%}; under P {before:.1%}",
-        _met(waste == 0),
-    )
-
-
-def _sprinting(cells: dict[str, Any]) -> Iterator[Row]:
-    key = f"{_SPRINT}/dias_0_20"
-    low = [_change_pct(cells, key, "low", f"response_{part}_s") for part in ("mean", "p95")]
-    high = [_change_pct(cells, key, "high", f"response_{part}_s") for part in ("mean", "p95")]
-    yield (
-        "DiAS(0,20), limited sprinting, against P: low; high priority, mean and 95th percentile",
-        "low -60 % and more, high within 10 %",
-        f"low {low[0]:.0f} %, {low[1]:.0f} %; high {high[0]:.0f} %, {high[1]:.0f} %",
-        _met(max(low) <= -60 and max(high) <= 10),
-    )
-    policies = ("nps", "dias_0_10", "dias_0_20", "nps_unlimited", "dias_0_10_unlimited",
-                "dias_0_20_unlimited")  # fmt: skip
-    published = "-15, -18.3, -21.6 %; unlimited -26, -28.2, -31 %"
-    in_use = [_energy_pct(cells, name, in_use=True) for name in policies]
-    whole = [_energy_pct(cells, name, in_use=False) for name in policies]
-    outside = [one for one in in_use if not -31 <= one <= -15]
-    yield (
-        "energy against P while the engine is in use: NPS, DiAS(0,10), DiAS(0,20)",
-        f"-15 to -31 % (published: {published})",
-        f"{_list(in_use[:3])} %; unlimited {_list(in_use[3:])} %; with idle power at"
-        f" all times {_list(whole[:3])} %; unlimited {_list(whole[3:])} %",
-        "met while in use"
-        + (f" but for {_list(outside)} %" if outside else "")
-        + "; with idle power at all times **missed**",
-    )
-
-
-def _list(values: list[float]) -> str:
-    return ", ".join(f"{value:.1f}" for value in values)
-
-
-def _energy_pct(cells: dict[str, Any], policy: str, *, in_use: bool) -> float:
-    def energy_j(name: str) -> float:
-        total = cells[f"{_SPRINT}/{name}"]["all"]
-        share = total["utilisation"] if in_use else 1.0
-        return float(total["active_energy_j"] + share * total["idle_energy_j"])
-
-    return 100 * (energy_j(policy) / energy_j("preemptive") - 1)
-
-
-def _heats(cells: dict[str, Any]) -> Iterator[Row]:
-    cluster = {
-        policy: cells[f"{_HEATS}/{policy}"]["all"]
-        for policy in ("kubernetes", "heats", "heats_00", "heats_idle")
-    }
-    energy_j = {
-        policy: total["idle_energy_j"] + total["active_energy_j"]
-        for policy, total in cluster.items()
-    }
-    energy_pct = {
-        policy: 100 * (energy_j[policy] / energy_j["kubernetes"] - 1) for policy in cluster
-    }
-    yield (
-        "HEATS, H = 1, against the Kubernetes scheduler: energy",
-        "-7.1 % or better (published: -7.1 %)",
-        f"{energy_pct['heats_idle']:+.1f} % where a task's energy has its share of idle power;"
-        f" {energy_pct['heats']:+.1f} % where it has not, as published",
-        f"with idle power {_met(energy_pct['heats_idle'] <= -7.1)}; as published"
-        f" {_met(energy_pct['heats'] <= -7.1)}",
-    )
-    makespan = _change(cluster["kubernetes"]["makespan_s"], cluster["heats_00"]["makespan_s"])
-    yield (
-        "HEATS, H = 0: energy",
-        "+0 to +1.5 %, the price of an earlier end (published: +1.5 %)",
-        f"{energy_pct['heats_00']:+.1f} %; makespan {makespan}",
-        _met(0 <= energy_pct["heats_00"] <= 1.5),
+def _verdicts(experiment: str, verdicts: list[dict[str, str]]) -> Row:
+    counts = Counter(row["verdict"] for row in verdicts)
+    words = {"agrees": "agree", "differs": "differ", "open": "are open"}
+    said = [f"{counts[name]} {word}" for name, word in words.items()]
+    differing = dict.fromkeys(row["statement"] for row in verdicts if row["verdict"] == "differs")
+    return (
+        f"published statements about `{experiment}`",
+        "all agree within 5 points",
+        ", ".join(said) + (f". Differing: {'; '.join(differing)}" if differing else ""),
+        _met(counts["agrees"] == len(verdicts)),
     )
 
 

@@ -1,4 +1,4 @@
-"""The schedule experiments, run, and what of them is compared with published figures.
+"""The schedule experiments, run: verdicts on published statements, or figures of their cells.
 
 python benchmarks/schedules.py                # all that need nothing but this project
 python benchmarks/schedules.py heats_slurm dias_slurm dias_spark
@@ -6,6 +6,7 @@ TRIMTAB_TRACES=FOLDER python benchmarks/schedules.py recorded
 """
 
 import argparse
+import csv
 import json
 import subprocess
 from pathlib import Path
@@ -15,7 +16,12 @@ from common import load, save
 
 PROJECT = Path(__file__).parents[1]
 _MOST_CLASSES = 8  # recorded traces have over a hundred
-SIMULATED = ("heats", "dias_two_priorities", "dias_three_priorities", "dias_sprinting")
+SIMULATED = (
+    "heats", "heats_assumptions", "dias_two_priorities", "dias_three_priorities", "dias_sprinting"
+)  # fmt: skip
+_OF_A_VERDICT = (
+    "statement", "name", "trace", "job_class", "quantity", "published_value", "ours", "verdict"
+)  # fmt: skip
 
 
 def main() -> None:
@@ -25,16 +31,26 @@ def main() -> None:
     given = parser.parse_args()
     earlier: Any = load("schedules") or {}
     found: dict[str, Any] = dict(earlier.get("experiments", {}))
+    verdicts: dict[str, Any] = dict(earlier.get("verdicts", {}))
     for experiment in given.experiments:
         overrides = f'overrides=["experiment={experiment}"]'
         command = ["snakemake", "--quiet", "all", "--cores", "all", "all", "--config", overrides]
         subprocess.run(command, cwd=PROJECT, check=True)
-        metrics = json.loads((PROJECT / f"results/evaluate/{experiment}/metrics.json").read_text())
+        evaluated = PROJECT / "results/evaluate" / experiment
+        metrics = json.loads((evaluated / "metrics.json").read_text())
+        table = evaluated / "tables/schedule_verdicts.csv"
+        if table.exists():
+            with table.open(newline="") as file:
+                verdicts[experiment] = [
+                    {name: row[name] for name in _OF_A_VERDICT} for row in csv.DictReader(file)
+                ]
+            found.pop(experiment, None)
+            continue
         cells = {tuple(key.split("/")[:3]) for key in metrics["schedule"]}
         found[experiment] = {
             "/".join(cell): _cell(*cell, metrics["schedule"]) for cell in sorted(cells)
         }
-    save("schedules", {"experiments": found})
+    save("schedules", {"experiments": found, "verdicts": verdicts})
 
 
 def _cell(cluster: str, trace: str, policy: str, metrics: dict[str, float]) -> dict[str, Any]:

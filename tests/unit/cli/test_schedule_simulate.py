@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import trimtab.evaluation
 from trimtab.batch.comparing import compare_policies
 from trimtab.batch.nodes import pool_of
 from trimtab.batch.policies.registry import build_batch_policy
@@ -246,6 +247,7 @@ def test_the_template_is_sound(tmp_path: Path, jobs: Path) -> None:
 def test_without_the_reports_packages_there_is_a_table(
     jobs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(trimtab, "evaluation", trimtab.evaluation)  # another is imported here
     for name in [name for name in sys.modules if name.startswith("trimtab.evaluation")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "altair", None)
