@@ -6,25 +6,33 @@ from trimtab.batch.kernel.layout import NIL, BatchState, index
 from trimtab.batch.kernel.lists import remove, waiting_place
 from trimtab.batch.kernel.nodes import begin_sweep, end_sweep
 from trimtab.batch.kernel.reservation import reserve
-from trimtab.batch.kernel.starting import has_space, longest_s, start_anywhere, start_on
+from trimtab.batch.kernel.starting import has_space, longest_s, start_on
 from trimtab.clusters.compiled import inlined, lean
 
 NONE, ANY, EASY, CONSERVATIVE = range(4)  # as policies.base.Backfill
 
 
 @inlined
-def _backfill(s: BatchState, slot: int, row: Any) -> bool:
-    """Start a job behind the first one, where it does not delay that one's reservation."""
-    job, clock = s.jobs[slot], s.clock[0]
+def _try(s: BatchState, slot: int, row: Any, any_fit: bool) -> bool:
+    """Start a job that has room, and unless `any_fit` does not delay the first waiting job."""
+    job, clock = s.jobs[index(slot)], s.clock[0]
     for rank in range(s.preferred.shape[1]):
-        number = s.preferred[job.kind, rank]
+        number = s.preferred[index(job.kind), index(rank)]
         if number == NIL:
             return False
-        ends_s = clock.now_s + longest_s(s, slot, number)
-        keeps = number == clock.shadow_type and ends_s > clock.shadow_s
+        keeps = (
+            not any_fit
+            and number == clock.shadow_type
+            and clock.now_s + longest_s(s, slot, number) > clock.shadow_s
+        )
         if start_on(s, slot, number, row, keeps):
             return True
     return False
+
+
+@lean
+def _try_one(s: BatchState, slot: int, row: Any, any_fit: bool) -> bool:
+    return bool(_try(s, slot, row, any_fit))
 
 
 @inlined
@@ -44,7 +52,7 @@ def _start_in_order(s: BatchState, row: Any) -> bool:
     while started < clock.waiting:
         slot = s.waiting[started]
         enough = has_space(s, slot)
-        if not enough or not start_anywhere(s, slot, row):
+        if not enough or not _try_one(s, slot, row, True):
             break
         started += 1
     if started > 0:
@@ -77,7 +85,7 @@ def _start_any(s: BatchState, first: int, row: Any) -> bool:
             job.tried = 0
         elif enough and not (job.tried and _is_hopeless(s, job)):
             enough = has_space(s, slot)
-            if enough and _try(s, slot, row):
+            if enough and _try(s, slot, row, clock.backfill == ANY):
                 possible = _free_cores(s)
                 continue
             job.tried = enough
@@ -96,17 +104,14 @@ def _start_fresh(s: BatchState, row: Any) -> bool:
         if not has_space(s, slot):
             return False
         place = waiting_place(s, s.waiting, clock.waiting, slot)
-        if place < clock.waiting and s.waiting[place] == slot and _try(s, slot, row):
+        if (
+            place < clock.waiting
+            and s.waiting[place] == slot
+            and (_try_one(s, slot, row, clock.backfill == ANY))
+        ):
             remove(s.waiting, clock.waiting, place)
             clock.waiting -= 1
     return True
-
-
-@inlined
-def _try(s: BatchState, slot: int, row: Any) -> bool:
-    if s.clock[0].backfill == ANY:
-        return bool(start_anywhere(s, slot, row))
-    return bool(_backfill(s, slot, row))
 
 
 @lean

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from trimtab.batch.kernel.layout import NIL, WHOLE_GPU, BatchState
+from trimtab.batch.kernel.layout import WHOLE_GPU, BatchState
 from trimtab.batch.kernel.lists import insert, pop_end, push_end, remove, running_place
 from trimtab.batch.kernel.nodes import allocate, release, search
 from trimtab.clusters.compiled import inlined, lean
@@ -85,19 +85,6 @@ def start_on(s: BatchState, slot: int, number: int, row: Any, keeps: bool) -> bo
     if count > 0:
         _start(s, slot, number, count, row, keeps)
     return count > 0
-
-
-@inlined
-def start_anywhere(s: BatchState, slot: int, row: Any) -> bool:
-    """Start a job on the preferred node type with room, if there is one."""
-    kind = s.jobs[slot].kind
-    for rank in range(s.preferred.shape[1]):
-        number = s.preferred[kind, rank]
-        if number == NIL:
-            return False
-        if start_on(s, slot, number, row, False):
-            return True
-    return False
 
 
 @lean
