@@ -107,7 +107,7 @@ class QueueComparison(Document):
 
     def sentences(self) -> list[str]:
         """Return what the best policy saves, which jobs are missing, and what was assumed."""
-        said = [self._saving(), self._missing(), "; ".join(self.remarks)]
+        said = [self._saving(), self._missing(), *self.remarks]
         return [each for each in said if each]
 
     def _saving(self) -> str:
