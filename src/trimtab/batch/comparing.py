@@ -41,7 +41,7 @@ def compare_policies(
     a table BATCH_SCHEDULE. Raises UserError if no job fits the nodes.
     """
     _check_room(file, read.jobs, cluster)
-    without_power = [each.name for each in cluster.node_types if not _has_power(each)]
+    without_power = [each.name for each in cluster.node_types if not has_power(each)]
     if (price or carbon) and len(without_power) == len(cluster.node_types):
         raise UserError(
             f"--price and --carbon: no power is known of {', '.join(without_power)}; expected"
@@ -75,7 +75,7 @@ def compare_policies(
                 *read.remarks,
                 *_about_nodes(cluster, without_power),
                 *(curve.remark for curve in (price, carbon) if curve and curve.remark),
-                *_about_jobs(jobs, first),
+                *_about_jobs(jobs, cluster, first),
                 *_about_sleep(sleep),
             ],
         )
@@ -106,12 +106,36 @@ def _about_sleep(sleep: Sleep | None) -> Iterator[str]:
         )
 
 
-def _about_jobs(jobs: pd.DataFrame, result: BatchResult) -> Iterator[str]:
+def _about_jobs(jobs: pd.DataFrame, cluster: Cluster, result: BatchResult) -> Iterator[str]:
     if result.raised_estimates:
         yield f"{result.raised_estimates:,} run times above their estimates: these were raised"
     known = int(jobs["recorded_start_s"].notna().sum())
     if 0 < known < len(jobs):
         yield f"recorded waits are of {known:,} of {len(jobs):,} jobs"
+    if known:
+        yield f"as recorded, up to {_most_at_once(jobs, cluster)} ran at once"
+    if (jobs["queue"] != "").any():
+        yield "queues have no limits of their own: any job may use any node"
+
+
+def _most_at_once(jobs: pd.DataFrame, cluster: Cluster) -> str:
+    """Return the most cores and GPUs that ran at once by recorded starts, and those there are."""
+    known = jobs[jobs["recorded_start_s"].notna()]
+    start_s, parts = known["recorded_start_s"], known["parts"]
+    said = []
+    for unit, field in (("cores", "cpu_milli"), ("GPUs", "gpu_milli")):
+        asked = (known[field] * parts / 1000).to_numpy()
+        times_s = np.concatenate([start_s, start_s + known["run_s"]])
+        changes = np.concatenate([asked, -asked])
+        order = np.lexsort((changes, times_s))  # ends before starts
+        most = np.cumsum(changes[order]).max()
+        has = sum(
+            count * getattr(each, field)
+            for each, count in zip(cluster.node_types, cluster.counts, strict=True)
+        )
+        if most > 0:
+            said.append(f"{most:,.0f} of the {has // 1000:,} {unit}")
+    return " and ".join(said)
 
 
 def _check_room(file: Path, jobs: pd.DataFrame, cluster: Cluster) -> None:
@@ -161,7 +185,7 @@ def _outcome(
     carbon: EnergyCurve | None,
 ) -> PolicyOutcome:
     schedule = result.schedule.set_axis(jobs.index)
-    has_power = any(map(_has_power, cluster.node_types))
+    powered = any(map(has_power, cluster.node_types))
     has_gpus = any(each.gpu_milli for each in cluster.node_types)
     shares = {name: min(1.0, share) for name, share in result.utilisation.items()}  # rounding
     grams = _cost(carbon, result) if carbon else None
@@ -172,14 +196,15 @@ def _outcome(
         makespan_s=result.makespan_s,
         cpu_share=shares.get("cpu", 0.0),
         gpu_share=shares.get("gpu", 0.0) if has_gpus else None,
-        idle_energy_j=result.idle_energy_j if has_power else None,
-        active_energy_j=result.active_energy_j if has_power else None,
+        idle_energy_j=result.idle_energy_j if powered else None,
+        active_energy_j=result.active_energy_j if powered else None,
         cost_eur=_cost(price, result) if price else None,
         carbon_kg=None if grams is None else grams / 1000,
     )
 
 
-def _has_power(node_type: NodeType) -> bool:
+def has_power(node_type: NodeType) -> bool:
+    """Return whether the power of a node type is known."""
     level = node_type.levels[-1]
     return node_type.idle_w + level.active_w + level.gpu_active_w > 0
 
@@ -193,7 +218,8 @@ def _cost(curve: EnergyCurve, result: BatchResult) -> float:
     active = curve.of_runs(
         runs["start_s"].to_numpy(), runs["end_s"].to_numpy(), runs["energy_j"].to_numpy()
     )
-    whole = np.zeros(1), np.array([result.makespan_s]), np.array([result.idle_energy_j])
+    begin_s = np.array([runs["submit_s"].min()])
+    whole = begin_s, begin_s + result.makespan_s, np.array([result.idle_energy_j])
     return active + curve.of_runs(*whole)
 
 

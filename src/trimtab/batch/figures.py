@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from trimtab.batch.model import speeds_of
 from trimtab.batch.nodes import has_gpu_type
 from trimtab.clusters.cluster import Cluster
 from trimtab.records.batch.comparison import GroupWaits, QueueWaits, WaitFigures
@@ -80,28 +81,24 @@ def offered_load(jobs: pd.DataFrame, cluster: Cluster) -> float | None:
         return None
     loads = [0.0]
     kinds = jobs["gpu_type"].astype(str).str.lower()
-    for kind in ("", *sorted(set(kinds) - {""})):
-        asked = jobs[kinds == kind] if kind else jobs
-        fits = [has_gpu_type(each, kind) for each in cluster.node_types]
-        for unit in ("cpu_milli", "gpu_milli"):
-            has = sum(
-                count * getattr(node_type, unit) * node_type.levels[-1].speed
-                for node_type, count, fit in zip(
-                    cluster.node_types, cluster.counts, fits, strict=True
-                )
-                if fit
-            )
-            speeds = kinds[asked.index].map(lambda name: _reference_speed(name, cluster))
-            work = float((asked["run_s"] * asked["parts"] * asked[unit] * speeds).sum())
-            if has:
-                loads.append(work / (has * span_s))
+    for unit in ("cpu_milli", "gpu_milli"):
+        speeds = speeds_of(cluster, unit == "gpu_milli")
+        sizes = np.array([getattr(each, unit) for each in cluster.node_types], float)
+        has = sizes * cluster.counts
+        fits = {
+            kind: np.array([has_gpu_type(each, kind) for each in cluster.node_types])
+            & np.isfinite(speeds)
+            for kind in sorted({"", *kinds})
+        }
+        # A recorded run time is of the first node type that fits.
+        reference = {kind: speeds[np.argmax(fit)] for kind, fit in fits.items() if fit.any()}
+        work = jobs["run_s"] * jobs["parts"] * jobs[unit] * kinds.map(reference).fillna(0.0)
+        for kind, fit in fits.items():
+            capacity = float((has * speeds)[fit].sum())
+            asked = work[kinds == kind] if kind else work
+            if capacity > 0:
+                loads.append(float(asked.sum()) / (capacity * span_s))
     return max(loads)
-
-
-def _reference_speed(gpu_type: str, cluster: Cluster) -> float:
-    """Return the speed of the node type that a job's recorded run time is of."""
-    own = (each for each in cluster.node_types if has_gpu_type(each, gpu_type))
-    return next(own, cluster.node_types[0]).levels[-1].speed
 
 
 def _by(key: pd.Series, wait_s: pd.Series, slowdown: pd.Series) -> list[GroupWaits]:

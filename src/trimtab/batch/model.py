@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from trimtab.batch.kernel import layout
 from trimtab.batch.kernel.layout import NIL, WHOLE_GPU, BatchState
 from trimtab.batch.nodes import has_gpu_type
-from trimtab.batch.policies.base import BatchPolicy
+from trimtab.batch.policies.base import BatchPolicy, answers
 from trimtab.clusters.cluster import Cluster, NodeType
 from trimtab.errors import UserError
 
@@ -39,12 +39,26 @@ class Kinds(NamedTuple):
     most_parts: NDArray[np.int64]
 
 
+def speeds_of(cluster: Cluster, on_gpus: bool) -> NDArray[np.float64]:
+    """Return the speed of each node type for parts with GPUs (NaN: it has none), or without.
+
+    The speed of a node with GPUs is that of its GPUs. Parts without run there as on the first type
+    without GPUs.
+    """
+    speeds = np.array([node_type.levels[-1].speed for node_type in cluster.node_types])
+    has_gpus = np.array([node_type.gpu_milli > 0 for node_type in cluster.node_types])
+    if on_gpus:
+        return np.where(has_gpus, speeds, np.nan)
+    reference = 1.0 if has_gpus.all() else speeds[np.argmin(has_gpus)]
+    return np.where(has_gpus, reference, speeds)
+
+
 def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
     """Return the kinds of parts of `jobs` (BATCH_JOBS).
 
     A share of more than one GPU is rounded up to whole ones, and each part has a thousandth of a
-    core or more. The reference of a run time is the first node type that has the job's gpu_type, or
-    else the cluster's first.
+    core or more. The reference of a run time is the first node type that has the job's gpu_type;
+    for any, the first that has GPUs, or for a job without GPUs the first without.
     """
     gpu = jobs["gpu_milli"].to_numpy(np.int64)
     demands = pd.DataFrame(
@@ -65,17 +79,20 @@ def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
     shape = (len(rows), len(cluster.node_types))
     slowdown, power_w = np.full(shape, np.inf), np.zeros(shape)
     most_parts = np.zeros(shape, np.int64)
-    speeds = np.array([node_type.levels[-1].speed for node_type in cluster.node_types])
     for number, (node_type, count) in enumerate(
         zip(cluster.node_types, cluster.counts, strict=True)
     ):
         power_w[:, number] = _power_w(rows, node_type, -1)
         most_parts[:, number] = count * _parts_of_a_node(rows, node_type)
-    for name in distinct["gpu_type"].unique():
-        chosen = (distinct["gpu_type"] == name).to_numpy()
-        able = np.array([has_gpu_type(node_type, name) for node_type in cluster.node_types])
-        reference = speeds[np.argmax(able)]
-        slowdown[chosen] = np.where(able, reference / speeds, np.inf)
+    for on_gpus in (False, True):
+        speeds = speeds_of(cluster, on_gpus)
+        of_these = (rows["gpu"] > 0) == on_gpus
+        for name in distinct["gpu_type"].unique():
+            fits = [has_gpu_type(node_type, name) for node_type in cluster.node_types]
+            able = np.array(fits) & np.isfinite(speeds)
+            if able.any():
+                relative = np.where(able, speeds[np.argmax(able)] / speeds, np.inf)
+                slowdown[of_these & (distinct["gpu_type"] == name).to_numpy()] = relative
     slowdown[most_parts == 0] = np.inf
     return Kinds(of_job, rows, slowdown, power_w, most_parts)
 
@@ -105,11 +122,16 @@ def at_levels(kinds: Kinds, cluster: Cluster, policy: BatchPolicy) -> Kinds:
     for number, node_type in enumerate(cluster.node_types):
         for level, at_level in enumerate(node_type.levels):
             relative = node_type.levels[-1].speed / at_level.speed
-            slowdown[:, number, level] = kinds.slowdown[:, number] * relative
+            # The levels of a node with GPUs are theirs.
+            concerned = (kinds.rows["gpu"] > 0) | (node_type.gpu_milli == 0)
+            slowdown[:, number, level] = kinds.slowdown[:, number] * np.where(
+                concerned, relative, 1.0
+            )
             power_w[:, number, level] = _power_w(kinds.rows, node_type, level)
     able = np.isfinite(slowdown)
     energy_j = np.where(able, power_w * np.where(able, slowdown, 0.0), np.inf)
-    chosen = policy.level(slowdown, energy_j)
+    with answers(policy, "level"):
+        chosen = policy.level(slowdown, energy_j)
     if chosen is None:
         return kinds
     chosen = np.asarray(chosen)
@@ -160,6 +182,8 @@ def build_state(
     rows["share"] = shares(rows, kinds, cluster)
     rows["order"], rows["first"], rows["start_s"] = np.inf, NIL, np.nan
     nodes = cluster.size
+    of_nodes = np.zeros(nodes, layout.NODE)
+    of_nodes["idle_s"] = jobs["submit_s"].min()
     most_gpus = max(node_type.gpu_milli for node_type in cluster.node_types) // WHOLE_GPU
     free = np.zeros((nodes, layout.GPUS + most_gpus), np.int64)
     of_types = np.zeros(types, layout.TYPE)
@@ -185,7 +209,7 @@ def build_state(
         sites,
         _preferred(kinds, cluster, policy),
         np.zeros(int(rows["user"].max(initial=0)) + 1, layout.USER),
-        np.zeros(nodes, layout.NODE),
+        of_nodes,
         free,
         free.copy(),
         np.zeros(count, np.int64),
@@ -239,7 +263,8 @@ def _preferred(kinds: Kinds, cluster: Cluster, policy: BatchPolicy) -> NDArray[n
     """Return the node types that can run each kind, the cheapest first."""
     able = np.isfinite(kinds.slowdown)
     energy_j = kinds.power_w * np.where(able, kinds.slowdown, 0.0)
-    cost = policy.cost(kinds.slowdown, np.where(able, energy_j, np.inf), cluster)
+    with answers(policy, "cost"):
+        cost = policy.cost(kinds.slowdown, np.where(able, energy_j, np.inf), cluster)
     if cost is None:
         cost = np.broadcast_to(np.arange(kinds.slowdown.shape[1]), kinds.slowdown.shape)
     cost = np.asarray(cost, np.float64)

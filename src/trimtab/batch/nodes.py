@@ -29,7 +29,7 @@ def parse_nodes(text: str, hardware: Callable[[str], Hardware]) -> Cluster:
         name, _, number = part.strip().partition(":")
         if not name or not re.fullmatch(r"[1-9]\d{0,6}", number or "1"):
             raise UserError(f"--nodes: {part.strip()!r} given, {_EXPECTED}")
-        node_types.append(_of_sizes(name) or node_type_of(hardware(name)))
+        node_types.append(_of_sizes(name) or node_type_of(_machine(name, hardware)))
         counts.append(int(number or 1))
     if sum(counts) > _MOST_NODES:
         raise UserError(f"--nodes: {sum(counts):,} nodes, at most {_MOST_NODES:,} are simulated")
@@ -37,6 +37,13 @@ def parse_nodes(text: str, hardware: Callable[[str], Hardware]) -> Cluster:
         if node_type.gpu_milli > _MOST_GPUS * 1000:
             raise UserError(f"--nodes: {node_type.name}: at most {_MOST_GPUS} GPUs a node")
     return Cluster(tuple(node_types), tuple(counts))
+
+
+def _machine(name: str, hardware: Callable[[str], Hardware]) -> Hardware:
+    try:
+        return hardware(name)
+    except UserError as error:
+        raise UserError(f"--nodes: {name!r}: {_EXPECTED}; {error}") from None
 
 
 def has_gpu_type(node_type: NodeType, gpu_type: str) -> bool:

@@ -19,7 +19,7 @@ from trimtab.batch.model import (
     with_room,
     with_space,
 )
-from trimtab.batch.policies.base import Backfill, BatchPolicy, WaitingJobs
+from trimtab.batch.policies.base import Backfill, BatchPolicy, WaitingJobs, answers
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
 from trimtab.records.batch.tables import BATCH_SCHEDULE
@@ -33,9 +33,9 @@ class BatchResult:
 
     `schedule` (BATCH_SCHEDULE) is in the order of jobs. `left_out`: jobs that the empty cluster has
     no room for. `raised_estimates`: jobs that ran longer than their estimate, which counts as long.
-    `makespan_s`: from the first submission to the last end. `utilisation`: busy share of cores and
-    GPUs until then. `active_energy_j` is above idle. `allocations`: job, node, parts, and GPUs as
-    bits, one row for parts of a job on a node; None unless they are kept.
+    `makespan_s`: from the first submission of these jobs to the last end. `utilisation`: busy share
+    of cores and GPUs in it. `active_energy_j` is above idle. `allocations`: job, node, parts, and
+    GPUs as bits, one row for parts of a job on a node; None unless they are kept.
     """
 
     schedule: pd.DataFrame
@@ -62,6 +62,7 @@ def simulate_batch(
     nodes sleep where they are idle for long, and jobs wait for them to wake up. Raises UserError
     where no job has room, and where the policy gives no number for each job or node type.
     """
+    _check_attributes(policy)
     kinds = kinds_of(jobs, cluster)
     room = with_room(jobs, kinds)
     if not room.any():
@@ -96,14 +97,25 @@ def _run(jobs: pd.DataFrame, state: BatchState, policy: BatchPolicy) -> BatchSta
             continue
         now_s = float(clock["now_s"])
         slots = state.waiting[: clock["waiting"]].copy()
-        if now_s < clock["reorder_at_s"] < math.inf:  # only the new ones need an order
-            slots = np.arange(clock["ordered"], clock["arrived"])
-        else:
-            clock["reorder_at_s"] = (now_s // policy.reorder_s + 1) * policy.reorder_s
+        if now_s >= clock["reorder_at_s"] or clock["reorder_at_s"] == math.inf:
+            rounds = now_s // policy.reorder_s + 1
+            clock["reorder_at_s"] = max(rounds * policy.reorder_s, np.nextafter(now_s, math.inf))
         state.jobs["order"][slots] = _order(jobs, state, policy, slots, now_s)
         clock["ordered"] = clock["arrived"]
         sort_waiting(state)
     return state
+
+
+def _check_attributes(policy: BatchPolicy) -> None:
+    name = type(policy).__name__
+    if not isinstance(policy.backfill, Backfill):
+        expected = ", ".join(f"Backfill.{each.name}" for each in Backfill)
+        raise UserError(f"{name}.backfill: {policy.backfill!r}, expected one of {expected}")
+    if not policy.reorder_s >= 1:
+        raise UserError(f"{name}.reorder_s: {policy.reorder_s!r}, expected 1 s or more")
+    if not 0 < policy.usage_half_life_s < math.inf:
+        half_life_s = policy.usage_half_life_s
+        raise UserError(f"{name}.usage_half_life_s: {half_life_s!r}, expected seconds above 0")
 
 
 def _order(
@@ -128,7 +140,8 @@ def _order(
         queue=pd.factorize(jobs["queue"])[0][slots],
         user_usage=usage[rows["user"]],
     )
-    order = np.asarray(policy.order(waiting, now_s), np.float64)
+    with answers(policy, "order"):
+        order = np.asarray(policy.order(waiting, now_s), np.float64)
     if order.shape != slots.shape or np.isnan(order).any():
         raise UserError(
             f"{type(policy).__name__}.order: expected {len(slots)} numbers, one for each waiting "
@@ -169,7 +182,8 @@ def _allocations(jobs: pd.DataFrame, s: BatchState) -> pd.DataFrame:
 def _totals(
     schedule: pd.DataFrame, s: BatchState, kinds: Kinds, cluster: Cluster, sleep: Sleep | None
 ) -> dict[str, Any]:
-    makespan_s = float(schedule["end_s"].max())
+    end_s = float(schedule["end_s"].max())
+    makespan_s = end_s - float(schedule["submit_s"].min())
     run_s = s.jobs["end_s"] - s.jobs["start_s"]  # a job has its nodes while they wake up
     counts = np.array(cluster.counts)
     utilisation = {}
@@ -179,7 +193,7 @@ def _totals(
         if whole > 0 and makespan_s > 0:
             utilisation[name] = float(busy.sum()) / (whole * makespan_s)
     idle_w = np.array([node_type.idle_w for node_type in cluster.node_types])[cluster.type_of_node]
-    idle_s = np.where(s.nodes["parts"] == 0, makespan_s - s.nodes["idle_s"], 0.0)
+    idle_s = np.where(s.nodes["parts"] == 0, end_s - s.nodes["idle_s"], 0.0)
     asleep_s = s.nodes["asleep_s"] + np.maximum(idle_s - (sleep.after_s if sleep else np.inf), 0.0)
     saved = 1.0 - (sleep.power_share if sleep else 0.0)
     return {

@@ -290,9 +290,17 @@ class Replay:
 
 
 def slowdown(system: System, job: int, node_type: NodeType) -> float:
-    """Return the run time on a type, relative to the first one that can run the job."""
-    able = [each for each in system.cluster.node_types if runs_on(each, system.parts[job])]
-    return able[0].levels[-1].speed / node_type.levels[-1].speed
+    """How much longer a job runs on a type than on the first one that is its reference."""
+    part, types = system.parts[job], system.cluster.node_types
+    speeds = {each.name: each.levels[-1].speed for each in types}
+    if part.gpu_milli:
+        able = [each for each in types if runs_on(each, part) and each.gpu_milli]
+    else:  # the speed of a node with GPUs is theirs
+        able = [each for each in types if runs_on(each, part)]
+        without = [each for each in types if not each.gpu_milli]
+        own = without[0].levels[-1].speed if without else 1.0
+        speeds |= {each.name: own for each in types if each.gpu_milli}
+    return speeds[able[0].name] / speeds[node_type.name]
 
 
 def simulated(system: System, policy: str) -> Replay:

@@ -58,7 +58,8 @@ def test_each_factor_decides_alone(factor: str, first: int) -> None:
         {"user": "ada", "submit_s": 3.0, "parts": 2},
         {"user": "ada", "submit_s": 4.0, "priority": 9},
     ]
-    text = ":".join(["multifactor", *(f"{name}=0" for name in sorted(others))])
+    weights = [f"{factor}=1", *(f"{name}=0" for name in sorted(others))]
+    text = ":".join(["multifactor", *weights])
     begun = starts(text, rows, nodes(1, 2))
     assert begun[first] == 100.0
     assert begun.index(100.0, 1) == first or begun[first] == min(begun[1:])
@@ -79,6 +80,39 @@ def test_weights_order_waiting_jobs_again_as_they_age() -> None:
         100_010.0,
         100_000.0,
     ]
+
+
+def test_factors_are_relative_to_all_waiting_jobs() -> None:
+    rows = [
+        {"run_s": 1000.0},
+        {"submit_s": 1.0, "priority": 500},
+        {"submit_s": 998.0, "priority": 1},  # alone it would have the largest priority
+    ]
+    assert starts("multifactor:age=0:fair_share=0:size=0:priority=1", rows)[1:] == [1000.0, 1010.0]
+
+
+def test_parts_without_gpus_are_not_as_fast_as_gpus() -> None:
+    cluster = Cluster(
+        (node_type("epyc", 4, speed=2.0), node_type("gpu_a40", 8, gpus=8, speed=9.0)), (1, 1)
+    )
+    rows = [{"gpu_milli": 1000}, {"cpu_milli": 8000}, {"cpu_milli": 4000}]
+    result = simulate_batch(jobs_of(rows), cluster, build_batch_policy("any_fit")[1])
+    run_s = (result.schedule["end_s"] - result.schedule["start_s"]).tolist()
+    assert run_s == [10.0, 10.0, 10.0]
+
+
+def test_the_makespan_begins_with_the_first_job_that_has_room() -> None:
+    rows = [{"parts": 9}, {"submit_s": 100.0}]
+    result = simulate_batch(jobs_of(rows), ONE_CORE, build_batch_policy("easy")[1])
+    assert (result.makespan_s, result.utilisation["cpu"]) == (10.0, 1.0)
+
+
+@pytest.mark.parametrize("interval_s", [33.3, 59.9])
+def test_an_interval_that_no_float_hits_ends(tmp_path: Path, interval_s: float) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(f"{MINE}\nLastFirst.reorder_s = {interval_s}")
+    rows = [{"run_s": 2e5}, {}, {"submit_s": 0.2}]  # many intervals
+    assert starts(str(file), rows) == [0.0, 2e5 + 10.0, 2e5]
 
 
 TWO_TYPES = Cluster(
@@ -191,6 +225,7 @@ def test_a_policy_of_the_users_own(tmp_path: Path) -> None:
         ("heats:weight=1", "weight given; the keys of heats are: energy_weight"),
         ("heats:energy_weight=much", "expected key=number"),
         ("heats:energy_weight=2", "expected 0 to 1"),
+        ("multifactor:age=nan", "expected key=number"),
         ("./none.py", "no such file"),
         ("base", "'base' given, expected one of"),
     ],
@@ -208,6 +243,9 @@ def test_a_wrong_policy_is_named(text: str, said: str) -> None:
         ("def build(): return 3", "expected a BatchPolicy"),
         (MINE.replace("self.sign * jobs.submit_s", "jobs.submit_s[1:]"), "one for each waiting"),
         (MINE.replace("self.sign * jobs.submit_s", "jobs.submit_s * float('nan')"), "no number"),
+        (f"{MINE}\nLastFirst.order = lambda *_: 1 / 0", r"order: ZeroDivisionError.*mine\.py:"),
+        (f"{MINE}\nLastFirst.backfill = 'easy'", "expected one of Backfill.NONE"),
+        (f"{MINE}\nLastFirst.reorder_s = 0", "reorder_s: 0, expected 1 s or more"),
         (f"{MINE}\nLastFirst.cost = lambda *_: [[1.0, 2.0]]", "each kind of job and node type"),
         (f"{MINE}\nLastFirst.level = lambda *_: [[1]]", "below the levels there are"),
     ],

@@ -144,6 +144,16 @@ def test_dates_of_a_curve_are_those_of_the_jobs(tmp_path: Path) -> None:
     assert easy.cost_eur == pytest.approx(10.5 * easy.energy_kwh)
 
 
+def test_what_ran_at_once_is_said_beside_what_there_is(
+    jobs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs.write_text("submit,start,run,cores,queue\n0,0,60,8,a\n0,60,60,8,a\n0,30,60,4,b\n")
+    simulate(jobs, "--nodes", "16c:2")
+    said = capsys.readouterr().err
+    assert "as recorded, up to 12 of the 32 cores ran at once" in said
+    assert "queues have no limits of their own: any job may use any node" in said
+
+
 def test_nodes_that_sleep_draw_less(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = (jobs, "--nodes", "epyc_9654:4", "--policy", "easy")
     simulate(*words)

@@ -5,6 +5,9 @@ plain NumPy.
 """
 
 import math
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -12,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.clusters.cluster import Cluster
+from trimtab.errors import UserError
 
 
 class Backfill(IntEnum):
@@ -51,11 +55,27 @@ class WaitingJobs:
     user_usage: NDArray[np.float64]
 
 
+@contextmanager
+def answers(policy: "BatchPolicy", hook: str) -> Iterator[None]:
+    """Raise UserError, with the place in its file, where a policy's hook fails."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        raise UserError(
+            f"{type(policy).__name__}.{hook}: {type(error).__name__}: {error} "
+            f"({place.filename}:{place.lineno})"
+        ) from error
+
+
 class BatchPolicy:
     """The base of every policy of batch queues: first come, first served, on the first nodes.
 
     Jobs are sorted by `order`, smallest first, ties by submission. With `reorder_s`, it is asked
-    again in intervals of this many seconds; otherwise once for each job, at its submission.
+    for all waiting jobs at each submission and in intervals of this many seconds. Without, it is
+    asked once for all jobs, at 0 s.
     """
 
     backfill: Backfill = Backfill.EASY

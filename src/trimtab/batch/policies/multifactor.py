@@ -2,8 +2,8 @@
 
 https://slurm.schedmd.com/priority_multifactor.html: a weighted sum of factors from 0 to 1, renewed
 every PriorityCalcPeriod (5 minutes). Age: waiting time, at most PriorityMaxAge (7 days). Fair
-share: 2^(-U/S) of the classic algorithm, with U the user's part of all use and S the equal share
-of the users that wait. Size: the share of the cluster. Priority: the recorded one, relative to the
+share: 2^(-U/S) of the classic algorithm, with U the user's part of the use of all users that wait,
+and S their equal share. Size: the share of the cluster. Priority: the recorded one, relative to the
 largest that waits.
 """
 
@@ -50,8 +50,11 @@ def build(
     age: float = 1000.0,
     fair_share: float = 1000.0,
     size: float = 1000.0,
-    priority: float = 1000.0,
+    priority: float = 0.0,
     max_age_days: float = 7.0,
 ) -> BatchPolicy:
-    """Return the policy; Slurm's own default weights are 0, so equal ones are assumed."""
+    """Return the policy; Slurm's own default weights are 0, so equal ones are assumed.
+
+    That of `priority` is 0, as Slurm records the sum of all factors as a job's priority.
+    """
     return Multifactor(age, fair_share, size, priority, max_age_days)

@@ -5,6 +5,7 @@ number, and `./mine.py` is a file of the user's own with such a `build`.
 """
 
 import importlib.util
+import math
 from pathlib import Path
 from types import ModuleType
 
@@ -25,7 +26,12 @@ def build_batch_policy(text: str) -> tuple[str, BatchPolicy]:
     kind, *pairs = text.split(":")
     parameters = dict(map(_parameter, pairs))
     module = _file(Path(kind)) if kind.endswith(".py") else _shipped(kind)
-    policy = build_from(module, f"{_OPTION} {kind}", parameters)
+    try:
+        policy = build_from(module, f"{_OPTION} {kind}", parameters)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{_OPTION} {kind}: build: {type(error).__name__}: {error}") from error
     if not isinstance(policy, BatchPolicy):
         raise UserError(f"{_OPTION} {kind}: build returned {policy!r}, expected a BatchPolicy")
     name = Path(kind).stem
@@ -35,9 +41,12 @@ def build_batch_policy(text: str) -> tuple[str, BatchPolicy]:
 def _parameter(pair: str) -> tuple[str, float]:
     key, _, value = pair.partition("=")
     try:
-        return key, float(value)
+        number = float(value)
     except ValueError:
-        raise UserError(f"{_OPTION}: {pair!r} given, expected key=number") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise UserError(f"{_OPTION}: {pair!r} given, expected key=number")
+    return key, number
 
 
 def _shipped(kind: str) -> ModuleType:

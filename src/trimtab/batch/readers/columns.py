@@ -18,7 +18,7 @@ _SPELLINGS = {
     " walltime usedwalltime executiontime exectime servicetime service work length",
     "estimate": "estimate estimated limit timelimit walltimelimit walllimit runtimelimit maxruntime"
     " requestedtime requestedruntime requestedwalltime reqtime reqwalltime estimatedruntime"
-    " runtimeestimate timeout timelimitraw",
+    " runtimeestimate timeout",
     "start": "start starttime started startedat startat startdate begin begintime scheduledat"
     " scheduledtime",
     "end": "end endtime ended endedat enddate finish finished finishedat finishtime completed"

@@ -65,12 +65,16 @@ def simulate(
         typer.Option(
             metavar="LIST",
             help="Policies, as fcfs,easy,heats:energy_weight=0.5,./mine.py. By default"
-            f" {_DEFAULT}, and heats for several types of node.",
+            f" {_DEFAULT}, and heats for several types of node of known power.",
         ),
     ] = None,
     output: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("trimtab_schedule"),
     file_format: Annotated[
-        str | None, typer.Option("--format", help="The format of JOBS. By default by its content.")
+        str | None,
+        typer.Option(
+            "--format",
+            help="The format of JOBS, as sacct; by default by its content.",
+        ),
     ] = None,
     price: Annotated[
         str | None, typer.Option(metavar="CURVE", help=f"EUR/kWh: a number, {_CURVE}")
@@ -91,13 +95,14 @@ def simulate(
     with console.step(f"reading {escape_control_characters(str(jobs))}"):
         read = read_jobs(jobs, file_format)
     cluster = _cluster(jobs, read, nodes, conf)
-    several = f"{_DEFAULT},heats" if len(cluster.node_types) > 1 else _DEFAULT
+    several = f"{_DEFAULT},heats" if _suits_heats(cluster) else _DEFAULT
     policies = _policies(several if policy is None else policy)
     curves = {
         name: None if given is None else read_curve(given, read.first_submission)
         for name, given in (("price", price), ("carbon", carbon))
     }
-    with console.step(f"simulating {len(read.jobs):,} jobs: {', '.join(policies)}"):
+    number = "1 job" if len(read.jobs) == 1 else f"{len(read.jobs):,} jobs"
+    with console.step(f"simulating {number}: {', '.join(policies)}"):
         document = compare_policies(
             jobs, read, cluster, policies, output, sleep=_sleep(sleep_after), **curves
         )
@@ -127,6 +132,12 @@ def _cluster(jobs: Path, read: "ReadJobs", nodes: str | None, conf: Path | None)
         return machine
 
     return parse_nodes(nodes, hardware)
+
+
+def _suits_heats(cluster: "Cluster") -> bool:
+    from trimtab.batch.comparing import has_power
+
+    return len(cluster.node_types) > 1 and all(map(has_power, cluster.node_types))
 
 
 def _sleep(after_s: float | None) -> "Sleep | None":

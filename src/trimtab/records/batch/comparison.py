@@ -105,25 +105,31 @@ class QueueComparison(Document):
     policies: list[PolicyOutcome]
     remarks: list[Text]
 
+    def results(self) -> list[str]:
+        """Return what the best policy saves, and which jobs are missing, as sentences."""
+        return [each for each in (self._saving(), self._missing()) if each]
+
     def sentences(self) -> list[str]:
-        """Return what the best policy saves, which jobs are missing, and what was assumed."""
-        said = [self._saving(), self._missing(), *self.remarks]
-        return [each for each in said if each]
+        """Return the results and what was assumed, as sentences."""
+        return [*self.results(), *self.remarks]
 
     def _saving(self) -> str:
         best = min(self.policies, key=lambda each: each.waits.every.mean_wait_s)
         against = self.recorded or self.policies[0].waits
         before_s, after_s = (each.every.mean_wait_s for each in (against, best.waits))
-        name = RECORDED if self.recorded else f"under {self.policies[0].policy}"
         words = f"{best.policy}: mean wait {format_duration(after_s)}"
-        if best is not self.policies[0] or self.recorded:
-            change_pct = 100 * (after_s - before_s) / before_s if before_s else 0.0
-            if abs(change_pct) < 0.5:
-                words += f", {name if self.recorded else f'as {name}'}"
+        if self.recorded:
+            words += f" instead of {format_duration(before_s)} {RECORDED}"
+            known = self.recorded.every.jobs
+            if known == self.jobs:
+                words += _change(before_s, after_s)
             else:
-                words += f" instead of {format_duration(before_s)} {name} ({change_pct:+,.0f} %)"
-        elif len(self.policies) > 1:
-            words += ", the shortest"
+                words += f", which is of {known:,} jobs"
+        elif after_s < before_s:
+            words += f" instead of {format_duration(before_s)} under {self.policies[0].policy}"
+            words += _change(before_s, after_s)
+        elif all(each.waits.every.mean_wait_s > after_s for each in self.policies[1:]):
+            words += ", the shortest" * (len(self.policies) > 1)
         if self.load is not None and self.load > 1:
             return (
                 f"jobs ask for {self.load:.2f} times what the nodes have, so waits grow with the"
@@ -136,6 +142,10 @@ class QueueComparison(Document):
         if self.left_out:
             said.append(f"{self.left_out:,} fit no nodes")
         return f"jobs left out: {', '.join(said)}" if said else ""
+
+
+def _change(before_s: float, after_s: float) -> str:
+    return f" ({100 * (after_s - before_s) / before_s:+,.0f} %)" if before_s else ""
 
 
 def format_duration(time_s: float) -> str:
