@@ -149,6 +149,7 @@ def test_run_time_and_energy_are_those_of_the_node_type() -> None:
     (row,) = result.schedule.to_dict("records")
     # The reference is the first type, of twice the speed: 20 s, half of 50 W.
     assert (row["end_s"], row["energy_j"]) == (20.0, 500.0)
+    assert row["bounded_slowdown"] == 2.0
     assert result.active_energy_j == 500.0
 
 

@@ -38,7 +38,7 @@ BATCH_SCHEDULE = pa.schema(
         ("start_s", _float),
         ("end_s", _float),
         ("wait_s", _float),
-        ("bounded_slowdown", _float),  # (wait + run) / max(run, 10 s), at least 1
+        ("bounded_slowdown", _float),  # (wait + run) / max(recorded run, 10 s), at least 1
         ("node_type", _text),
         ("nodes", _int),  # different nodes that its parts are on
         ("energy_j", _float),  # above idle
