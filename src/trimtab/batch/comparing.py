@@ -94,6 +94,8 @@ def _about_nodes(cluster: Cluster, without_power: list[str]) -> Iterator[str]:
     if len({each.levels[-1].speed for each in cluster.node_types}) > 1:
         first = cluster.node_types[0].name
         yield f"recorded run times are those on {first}, or on the job's own type of GPU"
+    if len(without_power) < len(cluster.node_types):
+        yield "energy is modelled, by the idle and the busy power in conf/hardware"
     if 0 < len(without_power) < len(cluster.node_types):
         yield f"no power is known of {', '.join(without_power)}: it counts as none"
 

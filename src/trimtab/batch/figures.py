@@ -42,12 +42,15 @@ def recorded_waits(jobs: pd.DataFrame) -> QueueWaits | None:
     if known.empty:
         return None
     wait_s = (known["recorded_start_s"] - known["submit_s"]).clip(lower=0.0)
-    return waits_of(known, wait_s, bounded_slowdown(wait_s, known["run_s"]))
+    return waits_of(known, wait_s, bounded_slowdown(wait_s + known["run_s"], known["run_s"]))
 
 
-def bounded_slowdown(wait_s: pd.Series, run_s: pd.Series) -> pd.Series:
-    """Return (wait + run) / max(run, 10 s), at least 1 (Feitelson and others, JSSPP 1997)."""
-    return ((wait_s + run_s) / run_s.clip(lower=BOUND_S)).clip(lower=1.0)
+def bounded_slowdown(response_s: pd.Series, recorded_s: pd.Series) -> pd.Series:
+    """Return response / max(recorded run, 10 s), at least 1: slow nodes are a slowdown, too.
+
+    Feitelson and others, JSSPP 1997.
+    """
+    return (response_s / recorded_s.clip(lower=BOUND_S)).clip(lower=1.0)
 
 
 def width_classes(jobs: pd.DataFrame) -> tuple[list[str], np.ndarray]:

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trimtab.batch.figures import bounded_slowdown
 from trimtab.batch.kernel.layout import DONE, NEED_SPACE, NIL, BatchState
-from trimtab.batch.kernel.loop import run, run_planned, sort_waiting
+from trimtab.batch.kernel.loop import run, run_planned
 from trimtab.batch.model import (
     Kinds,
     Sleep,
@@ -23,8 +24,6 @@ from trimtab.batch.policies.base import Backfill, BatchPolicy, WaitingJobs, answ
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
 from trimtab.records.batch.tables import BATCH_SCHEDULE
-
-SHORT_JOB_S = 10.0  # of the bounded slowdown (Feitelson and Rudolph, JSSPP 1998)
 
 
 @dataclass(frozen=True)
@@ -100,9 +99,10 @@ def _run(jobs: pd.DataFrame, state: BatchState, policy: BatchPolicy) -> BatchSta
         if now_s >= clock["reorder_at_s"] or clock["reorder_at_s"] == math.inf:
             rounds = now_s // policy.reorder_s + 1
             clock["reorder_at_s"] = max(rounds * policy.reorder_s, np.nextafter(now_s, math.inf))
-        state.jobs["order"][slots] = _order(jobs, state, policy, slots, now_s)
-        clock["ordered"] = clock["arrived"]
-        sort_waiting(state)
+        order = _order(jobs, state, policy, slots, now_s)
+        state.jobs["order"][slots] = order
+        state.waiting[: len(slots)] = slots[np.lexsort((slots, order))]
+        clock["ordered"], clock["grown"] = clock["arrived"], 1  # all are tried again
     return state
 
 
@@ -156,12 +156,11 @@ def _schedule(jobs: pd.DataFrame, s: BatchState, kinds: Kinds, cluster: Cluster)
     wait_s, run_s = start_s - rows["submit_s"], rows["end_s"] - start_s
     power_w = kinds.power_w[rows["kind"], rows["type"]] * rows["parts"]
     names = np.array([node_type.name for node_type in cluster.node_types])
-    bounded_s = np.maximum(rows["run_s"], SHORT_JOB_S)  # as recorded: slow nodes are a slowdown
     schedule = jobs[["job", "name", "user", "queue", "submit_s"]].assign(
         start_s=start_s,
         end_s=rows["end_s"],
         wait_s=wait_s,
-        bounded_slowdown=np.maximum((wait_s + run_s) / bounded_s, 1.0),
+        bounded_slowdown=bounded_slowdown(pd.Series(wait_s + run_s), jobs["run_s"]),
         node_type=names[rows["type"]],
         nodes=rows["nodes"],
         energy_j=power_w * run_s,

@@ -42,7 +42,7 @@ def test_a_schedule_by_hand() -> None:
         {"run_s": 50.0, "queue": "night", "user": "bob", "gpu_milli": 500},
     ])  # fmt: skip
     wait_s = pd.Series([0.0, 100.0, 25.0])
-    found = waits_of(jobs, wait_s, bounded_slowdown(wait_s, jobs["run_s"]))
+    found = waits_of(jobs, wait_s, bounded_slowdown(wait_s + jobs["run_s"], jobs["run_s"]))
     assert found.every.mean_wait_s == pytest.approx(125 / 3)
     assert (found.every.median_wait_s, found.every.longest_wait_s) == (25.0, 100.0)
     # 5 s count as 10 s, and no slowdown is below 1.
@@ -59,7 +59,7 @@ def test_a_schedule_by_hand() -> None:
 @given(st.lists(st.tuples(st.floats(0, 1e7), st.floats(0, 1e6)), min_size=1, max_size=60))
 def test_bounded_slowdown_is_as_defined(pairs: list[tuple[float, float]]) -> None:
     wait_s, run_s = map(pd.Series, zip(*pairs, strict=True))
-    found = bounded_slowdown(wait_s, run_s)
+    found = bounded_slowdown(wait_s + run_s, run_s)
     assert list(found) == [max(1.0, (wait + run) / max(run, 10.0)) for wait, run in pairs]
 
 
@@ -68,7 +68,7 @@ def test_bounded_slowdown_is_as_defined(pairs: list[tuple[float, float]]) -> Non
 def test_groups_add_up(rows: list[tuple[int, float]]) -> None:
     jobs = jobs_of([{"queue": f"q{queue}", "user": f"u{queue}"} for queue, _ in rows])
     wait_s = pd.Series([wait for _, wait in rows])
-    found = waits_of(jobs, wait_s, bounded_slowdown(wait_s, jobs["run_s"]))
+    found = waits_of(jobs, wait_s, bounded_slowdown(wait_s + jobs["run_s"], jobs["run_s"]))
     if found.by_queue:
         assert sum(each.jobs for each in found.by_queue) == len(rows)
         total_s = sum(each.jobs * each.mean_wait_s for each in found.by_queue)
@@ -141,5 +141,5 @@ def test_many_jobs_have_their_figures_at_once() -> None:
     jobs["user"] = rng.integers(0, 500, many).astype(str)
     jobs["queue"] = rng.integers(0, 400, many).astype(str)
     wait_s = pd.Series(rng.exponential(3600, many))
-    found = waits_of(jobs, wait_s, bounded_slowdown(wait_s, jobs["run_s"]))
+    found = waits_of(jobs, wait_s, bounded_slowdown(wait_s + jobs["run_s"], jobs["run_s"]))
     assert len(found.by_queue) == 50 and found.every.mean_wait_s == pytest.approx(3600, rel=0.02)

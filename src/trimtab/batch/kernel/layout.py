@@ -58,7 +58,7 @@ STEP = _record(f8="at_s", i8="cpu memory gpu")
 # What a user has: the share of the cluster now, and the decayed use until `at_s`.
 USER = _record(f8="share usage_s at_s")
 CLOCK = _record(
-    f8="now_s reorder_at_s reorder_s half_life_s shadow_s",
+    f8="now_s reorder_at_s half_life_s shadow_s",
     # `arrived`: jobs submitted so far; `ordered`: of these, those that have an order; `waiting`,
     # `fresh`, `running`, `changed`, `reserved`: lengths of the lists; `free`: the first free
     # allocation, of `space`; `keeps`: allocations of ended jobs stay; `grown`: resources were freed

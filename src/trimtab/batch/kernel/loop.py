@@ -32,19 +32,6 @@ def _end(s: BatchState) -> None:
 
 
 @lean
-def sort_waiting(s: BatchState) -> None:
-    """Sort the waiting jobs by their new order."""
-    clock = s.clock[0]
-    count = clock.waiting
-    clock.waiting = 0
-    for at in range(count):
-        slot = s.waiting[at]
-        insert(s.waiting, at, waiting_place(s, s.waiting, at, slot), slot)
-    clock.waiting = count
-    clock.grown = 1
-
-
-@lean
 def _next_s(s: BatchState) -> float:
     """Return the time of the next event."""
     clock = s.clock[0]

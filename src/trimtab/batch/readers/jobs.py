@@ -58,8 +58,10 @@ def check_count(path: Path, jobs: int) -> None:
         raise UserError(f"{path}: above {MOST_JOBS:,} jobs; expected fewer: take a shorter time")
 
 
-def joined(path: Path, frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Return the frames as one; UserError for none, and above MOST_JOBS rows."""
+def joined(
+    path: Path, frames: Iterable[pd.DataFrame], skipped: Counter[str] | None = None
+) -> pd.DataFrame:
+    """Return the frames as one; UserError with the `skipped` for none, and above MOST_JOBS rows."""
     held: list[pd.DataFrame] = []
     rows = 0
     for frame in frames:
@@ -67,8 +69,13 @@ def joined(path: Path, frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
         check_count(path, rows)
         held.append(frame)
     if not held:
-        raise UserError(f"{path}: holds no job; expected at least one")
+        raise UserError(f"{path}: holds no job{_reasons(skipped)}; expected at least one")
     return pd.concat(held, ignore_index=True)
+
+
+def _reasons(skipped: Counter[str] | None) -> str:
+    said = [f"{why}: {count:,}" for why, count in (skipped or {}).items() if count]
+    return f" ({'; '.join(said)})" if said else ""
 
 
 def batch_jobs(path: Path, found: FoundJobs) -> pd.DataFrame:
@@ -83,8 +90,8 @@ def batch_jobs(path: Path, found: FoundJobs) -> pd.DataFrame:
             frame[name] = value
     frame = _usable(frame, found.skipped)
     if frame.empty:
-        reasons = "; ".join(f"{why}: {count:,}" for why, count in found.skipped.items() if count)
-        raise UserError(f"{path}: holds no job that ran ({reasons}); expected at least one")
+        reasons = _reasons(found.skipped)
+        raise UserError(f"{path}: holds no job that ran{reasons}; expected at least one")
     frame = frame.sort_values("submit_s", kind="stable", ignore_index=True)
     origin_s = found.origin_s = float(frame["submit_s"].iloc[0])
     start_s = frame["start_s"].to_numpy(np.float64)

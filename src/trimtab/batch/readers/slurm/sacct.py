@@ -87,7 +87,7 @@ def read(path: Path, head: Head) -> FoundJobs:
         if not needed & fields:
             raise UserError(f"{path}: no field {' or '.join(sorted(needed))}; expected {_EXPECTED}")
     skipped, remarks = Counter[str](), Counter[str]()
-    frame = joined(path, _frames(path, head, skipped, remarks))
+    frame = joined(path, _frames(path, head, skipped, remarks), skipped)
     said = [f"{what}: {count:,}" for what, count in remarks.items() if count]
     return FoundJobs(frame, skipped, said)
 
