@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,13 @@ from trimtab.batch.policies.base import Backfill, BatchPolicy, WaitingJobs, answ
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
 from trimtab.records.batch.tables import BATCH_SCHEDULE
+
+
+class _Facts(NamedTuple):
+    """What policies know of jobs and the simulator does not."""
+
+    priority: NDArray[np.int64]
+    queue: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -85,9 +92,10 @@ def simulate_batch(
 def _run(jobs: pd.DataFrame, state: BatchState, policy: BatchPolicy) -> BatchState:
     clock = state.clock[0]
     row = np.zeros(state.free.shape[1], np.int64)
+    facts = _Facts(jobs["priority"].to_numpy(np.int64), pd.factorize(jobs["queue"])[0])
     if policy.reorder_s == math.inf:
         slots = np.arange(len(jobs))
-        state.jobs["order"] = _order(jobs, state, policy, slots, 0.0)
+        state.jobs["order"] = _order(facts, state, policy, slots, 0.0)
         clock["ordered"] = len(jobs)
     going = run_planned if policy.backfill == Backfill.CONSERVATIVE else run
     while (reason := going(state, row)) != DONE:
@@ -99,7 +107,7 @@ def _run(jobs: pd.DataFrame, state: BatchState, policy: BatchPolicy) -> BatchSta
         if now_s >= clock["reorder_at_s"] or clock["reorder_at_s"] == math.inf:
             rounds = now_s // policy.reorder_s + 1
             clock["reorder_at_s"] = max(rounds * policy.reorder_s, np.nextafter(now_s, math.inf))
-        order = _order(jobs, state, policy, slots, now_s)
+        order = _order(facts, state, policy, slots, now_s)
         state.jobs["order"][slots] = order
         state.waiting[: len(slots)] = slots[np.lexsort((slots, order))]
         clock["ordered"], clock["grown"] = clock["arrived"], 1  # all are tried again
@@ -119,7 +127,7 @@ def _check_attributes(policy: BatchPolicy) -> None:
 
 
 def _order(
-    jobs: pd.DataFrame, s: BatchState, policy: BatchPolicy, slots: NDArray[np.int64], now_s: float
+    facts: _Facts, s: BatchState, policy: BatchPolicy, slots: NDArray[np.int64], now_s: float
 ) -> NDArray[np.float64]:
     rows = s.jobs[slots]
     kinds = s.kinds[rows["kind"]]
@@ -134,10 +142,10 @@ def _order(
         cpu_milli=kinds["cpu"],
         gpu_milli=kinds["gpu"],
         memory_bytes=kinds["memory"],
-        priority=jobs["priority"].to_numpy(np.int64)[slots],
+        priority=facts.priority[slots],
         share=rows["share"],
         user=rows["user"],
-        queue=pd.factorize(jobs["queue"])[0][slots],
+        queue=facts.queue[slots],
         user_usage=usage[rows["user"]],
     )
     with answers(policy, "order"):
