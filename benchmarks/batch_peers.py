@@ -97,11 +97,13 @@ def jobs_table(
             "memory_bytes": memory_bytes,
             "distinct": False,
             "gpu_type": "",
+            "run_gpu_type": "",
             "user": "",
             "group": "",
             "queue": "",
             "priority": 0,
             "recorded_start_s": np.nan,
+            "counted": True,
         }
     )
 

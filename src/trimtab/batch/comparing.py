@@ -9,19 +9,19 @@ import pandas as pd
 from pydantic import ValidationError
 
 from trimtab.batch.curves import EnergyCurve
+from trimtab.batch.demands import largest_demand, suggested_nodes
 from trimtab.batch.figures import offered_load, recorded_waits, waits_of
 from trimtab.batch.model import Sleep, kinds_of, with_room
 from trimtab.batch.policies.base import BatchPolicy
 from trimtab.batch.readers.read import ReadJobs
 from trimtab.batch.simulate import BatchResult, simulate_batch
+from trimtab.batch.window import WARM_UP, in_window
 from trimtab.clusters.cluster import Cluster, NodeType
 from trimtab.errors import UserError
 from trimtab.records.batch.comparison import NodeGroup, PolicyOutcome, QueueComparison
 from trimtab.records.batch.tables import BATCH_JOBS, BATCH_SCHEDULE
 from trimtab.records.document import first_mistake
 from trimtab.records.parquet.files import write_table
-
-_MOST_TYPES = 8  # of GPU, in an error
 
 
 def compare_policies(
@@ -34,13 +34,22 @@ def compare_policies(
     price: EnergyCurve | None = None,
     carbon: EnergyCurve | None = None,
     sleep: Sleep | None = None,
+    warm_up: float = WARM_UP,
 ) -> QueueComparison:
     """Simulate the jobs of `file` under each policy; write all results into `folder`.
 
-    These are `comparison.json`, which is returned, `jobs.parquet` (BATCH_JOBS) and for each policy
-    a table BATCH_SCHEDULE. Raises UserError if no job fits the nodes.
+    These are `comparison.json`, which is returned, `jobs.parquet` (BATCH_JOBS) of the jobs that fit
+    the nodes, as `in_window` returns them, and for each policy a table BATCH_SCHEDULE. Raises
+    UserError if no job fits the nodes.
     """
-    _check_room(file, read.jobs, cluster)
+    fits = with_room(read.jobs, kinds_of(read.jobs, cluster))
+    if not fits.any():
+        raise UserError(
+            f"{file}: no job fits the nodes; {largest_demand(read.jobs)}; expected --nodes that"
+            f" have this, such as --nodes {suggested_nodes(read.jobs)}"
+        )
+    jobs, about_window = in_window(read.jobs[fits].reset_index(drop=True), warm_up)
+    counted = jobs["counted"].to_numpy()
     without_power = [each.name for each in cluster.node_types if not has_power(each)]
     if (price or carbon) and len(without_power) == len(cluster.node_types):
         raise UserError(
@@ -48,34 +57,33 @@ def compare_policies(
             " --nodes with names of conf/hardware/, such as epyc_9654:4"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    write_table(folder / "jobs.parquet", BATCH_JOBS, read.jobs)
+    write_table(folder / "jobs.parquet", BATCH_JOBS, jobs)
     results = {
-        name: simulate_batch(read.jobs, cluster, each, sleep=sleep)
-        for name, each in policies.items()
+        name: simulate_batch(jobs, cluster, each, sleep=sleep) for name, each in policies.items()
     }
-    first = next(iter(results.values()))  # the same jobs fit under all policies
-    jobs = read.jobs.iloc[first.schedule["job"].to_numpy()]
     try:
         document = QueueComparison(
             file=str(file),
             format=read.format,
             jobs=len(jobs),
-            left_out=first.left_out,
+            counted=int(counted.sum()),
+            left_out=int((~fits).sum()),
             skipped={reason: rows for reason, rows in read.skipped.items() if rows},
             nodes=[
                 NodeGroup(each.name, count, each.cpu_milli, each.gpu_milli)
                 for each, count in zip(cluster.node_types, cluster.counts, strict=True)
             ],
             load=offered_load(jobs, cluster),
-            recorded=recorded_waits(jobs),
+            recorded=recorded_waits(jobs[counted]),
             policies=[
                 _outcome(name, each, jobs, cluster, price, carbon) for name, each in results.items()
             ],
             remarks=[
+                *about_window,
                 *read.remarks,
                 *_about_nodes(cluster, without_power),
                 *(curve.remark for curve in (price, carbon) if curve and curve.remark),
-                *_about_jobs(jobs, cluster, first),
+                *_about_jobs(jobs, cluster, next(iter(results.values()))),
                 *_about_sleep(sleep),
             ],
         )
@@ -93,7 +101,7 @@ def compare_policies(
 def _about_nodes(cluster: Cluster, without_power: list[str]) -> Iterator[str]:
     if len({each.levels[-1].speed for each in cluster.node_types}) > 1:
         first = cluster.node_types[0].name
-        yield f"recorded run times are those on {first}, or on the job's own type of GPU"
+        yield f"recorded run times are those on the GPUs that a job had, else on {first}"
     if len(without_power) < len(cluster.node_types):
         yield "energy is modelled, by the idle and the busy power in conf/hardware"
     if 0 < len(without_power) < len(cluster.node_types):
@@ -111,10 +119,7 @@ def _about_sleep(sleep: Sleep | None) -> Iterator[str]:
 def _about_jobs(jobs: pd.DataFrame, cluster: Cluster, result: BatchResult) -> Iterator[str]:
     if result.raised_estimates:
         yield f"{result.raised_estimates:,} run times above their estimates: these were raised"
-    known = int(jobs["recorded_start_s"].notna().sum())
-    if 0 < known < len(jobs):
-        yield f"recorded waits are of {known:,} of {len(jobs):,} jobs"
-    if known:
+    if jobs["recorded_start_s"].notna().any():
         yield f"as recorded, up to {_most_at_once(jobs, cluster)} ran at once"
     if (jobs["queue"] != "").any():
         yield "queues have no limits of their own: any job may use any node"
@@ -140,44 +145,6 @@ def _most_at_once(jobs: pd.DataFrame, cluster: Cluster) -> str:
     return " and ".join(said)
 
 
-def _check_room(file: Path, jobs: pd.DataFrame, cluster: Cluster) -> None:
-    if not with_room(jobs, kinds_of(jobs, cluster)).any():
-        raise UserError(
-            f"{file}: no job fits the nodes; {largest_demand(jobs)}; expected --nodes that have"
-            f" this, such as --nodes {suggested_nodes(jobs)}"
-        )
-
-
-def largest_demand(jobs: pd.DataFrame) -> str:
-    """Return the largest demands of jobs in words."""
-    cores, memory_gib, gpus = _largest(jobs)
-    said = [f"{cores:,} cores"]
-    said += [f"{memory_gib:,} GiB"] if memory_gib else []
-    said += [f"{gpus:,} GPUs"] if gpus else []
-    types = f" (types {', '.join(_gpu_types(jobs))})" if _gpu_types(jobs) else ""
-    parts = int(jobs["parts"].max())
-    return f"a job has up to {parts:,} part{'s' * (parts > 1)} of up to {', '.join(said)}{types}"
-
-
-def suggested_nodes(jobs: pd.DataFrame) -> str:
-    """Return a value of `--nodes` with room for the largest job."""
-    cores, memory_gib, gpus = _largest(jobs)
-    parts = int(jobs["parts"].max())
-    shape = f"{cores}c" + (f"{memory_gib}g" if memory_gib else "") + (f"{gpus}gpu" if gpus else "")
-    return f"{shape}:{parts}"
-
-
-def _gpu_types(jobs: pd.DataFrame) -> list[str]:
-    return sorted(set(jobs["gpu_type"].astype(str)) - {""})[:_MOST_TYPES]
-
-
-def _largest(jobs: pd.DataFrame) -> tuple[int, int, int]:
-    """Return the most cores, GiB and GPUs of a part, rounded up."""
-    units = {"cpu_milli": 1000, "memory_bytes": 1 << 30, "gpu_milli": 1000}
-    cores, memory_gib, gpus = (-(-int(jobs[name].max()) // unit) for name, unit in units.items())
-    return max(1, cores), memory_gib, gpus
-
-
 def _outcome(
     name: str,
     result: BatchResult,
@@ -186,7 +153,8 @@ def _outcome(
     price: EnergyCurve | None,
     carbon: EnergyCurve | None,
 ) -> PolicyOutcome:
-    schedule = result.schedule.set_axis(jobs.index)
+    counted = jobs["counted"].to_numpy()
+    schedule = result.schedule[counted]
     powered = any(map(has_power, cluster.node_types))
     has_gpus = any(each.gpu_milli for each in cluster.node_types)
     shares = {name: min(1.0, share) for name, share in result.utilisation.items()}  # rounding
@@ -194,7 +162,7 @@ def _outcome(
     return PolicyOutcome(
         policy=name,
         schedule=f"schedule_{_stem(name)}.parquet",
-        waits=waits_of(jobs, schedule["wait_s"], schedule["bounded_slowdown"]),
+        waits=waits_of(jobs[counted], schedule["wait_s"], schedule["end_s"] - schedule["submit_s"]),
         makespan_s=result.makespan_s,
         cpu_share=shares.get("cpu", 0.0),
         gpu_share=shares.get("gpu", 0.0) if has_gpus else None,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trimtab.batch.model import speeds_of
+from trimtab.batch.model import reference_speed, speeds_of
 from trimtab.batch.nodes import has_gpu_type
 from trimtab.clusters.cluster import Cluster
 from trimtab.records.batch.comparison import GroupWaits, QueueWaits, WaitFigures
@@ -17,32 +17,33 @@ _WIDEST = (1, 8, 64, 512)  # cores or GPUs of a class of width
 _MOST_QUEUES, _LONGEST_NAME = 50, 100
 
 
-def waits_of(jobs: pd.DataFrame, wait_s: pd.Series, slowdown: pd.Series) -> QueueWaits:
-    """Return the figures of waits and bounded slowdowns of jobs, which are rows of BATCH_JOBS.
+def waits_of(jobs: pd.DataFrame, wait_s: pd.Series, response_s: pd.Series) -> QueueWaits:
+    """Return the figures of waits, responses and bounded slowdowns of jobs (BATCH_JOBS).
 
     All three have the same index. Of more than 50 queues, those with the most jobs are shown.
     """
+    slowdown = bounded_slowdown(response_s, jobs["run_s"])
+    times = pd.DataFrame({"wait_s": wait_s, "response_s": response_s, "slowdown": slowdown})
     queues = jobs["queue"].astype(str).str.slice(0, _LONGEST_NAME)
     most = queues.value_counts().index[:_MOST_QUEUES]
     queues = queues.where(queues.isin(most)).replace("", "(none)")
     names, classes = width_classes(jobs)
     widths = pd.Series(np.array(names)[classes], index=jobs.index)
-    by_width = _by(widths, wait_s, slowdown)
+    by_width = _by(widths, times)
     return QueueWaits(
-        every=WaitFigures(**_of_jobs(wait_s, slowdown)),
-        by_queue=_by(queues, wait_s, slowdown) if queues.nunique() > 1 else [],
+        every=WaitFigures(**_of_jobs(times)),
+        by_queue=_by(queues, times) if queues.nunique() > 1 else [],
         by_width=sorted(by_width, key=lambda each: names.index(each.name)),
         user_fairness=_fairness(jobs["user"].astype(str), slowdown),
     )
 
 
 def recorded_waits(jobs: pd.DataFrame) -> QueueWaits | None:
-    """Return the figures of jobs with a recorded start; None if no job has one."""
-    known = jobs[jobs["recorded_start_s"].notna()]
-    if known.empty:
+    """Return the recorded figures of jobs; None unless all have a recorded start."""
+    if jobs["recorded_start_s"].isna().any():
         return None
-    wait_s = (known["recorded_start_s"] - known["submit_s"]).clip(lower=0.0)
-    return waits_of(known, wait_s, bounded_slowdown(wait_s + known["run_s"], known["run_s"]))
+    wait_s = (jobs["recorded_start_s"] - jobs["submit_s"]).clip(lower=0.0)
+    return waits_of(jobs, wait_s, wait_s + jobs["run_s"])
 
 
 def bounded_slowdown(response_s: pd.Series, recorded_s: pd.Series) -> pd.Series:
@@ -83,7 +84,8 @@ def offered_load(jobs: pd.DataFrame, cluster: Cluster) -> float | None:
     if not span_s > jobs["run_s"].max():
         return None
     loads = [0.0]
-    kinds = jobs["gpu_type"].astype(str).str.lower()
+    kinds, ran_on = (jobs[name].astype(str).str.lower() for name in ("gpu_type", "run_gpu_type"))
+    pairs = pd.MultiIndex.from_arrays([kinds, ran_on])
     for unit in ("cpu_milli", "gpu_milli"):
         speeds = speeds_of(cluster, unit == "gpu_milli")
         sizes = np.array([getattr(each, unit) for each in cluster.node_types], float)
@@ -93,9 +95,9 @@ def offered_load(jobs: pd.DataFrame, cluster: Cluster) -> float | None:
             & np.isfinite(speeds)
             for kind in sorted({"", *kinds})
         }
-        # A recorded run time is of the first node type that fits.
-        reference = {kind: speeds[np.argmax(fit)] for kind, fit in fits.items() if fit.any()}
-        work = jobs["run_s"] * jobs["parts"] * jobs[unit] * kinds.map(reference).fillna(0.0)
+        speed = {pair: reference_speed(cluster, speeds, *pair) for pair in pairs.unique()}
+        reference = np.nan_to_num(pairs.map(speed).to_numpy(np.float64))
+        work = jobs["run_s"] * jobs["parts"] * jobs[unit] * reference
         for kind, fit in fits.items():
             capacity = float((has * speeds)[fit].sum())
             asked = work[kinds == kind] if kind else work
@@ -104,22 +106,23 @@ def offered_load(jobs: pd.DataFrame, cluster: Cluster) -> float | None:
     return max(loads)
 
 
-def _by(key: pd.Series, wait_s: pd.Series, slowdown: pd.Series) -> list[GroupWaits]:
-    groups = key.groupby(key, sort=True).groups
+def _by(key: pd.Series, times: pd.DataFrame) -> list[GroupWaits]:
     return [
-        GroupWaits(name=str(name), **_of_jobs(wait_s[rows], slowdown[rows]))
-        for name, rows in groups.items()
+        GroupWaits(name=str(name), **_of_jobs(rows)) for name, rows in times.groupby(key, sort=True)
     ]
 
 
-def _of_jobs(wait_s: pd.Series, slowdown: pd.Series) -> dict[str, Any]:
+def _of_jobs(times: pd.DataFrame) -> dict[str, Any]:
+    wait_s, response_s, slowdown = (times[name] for name in ("wait_s", "response_s", "slowdown"))
     middle, most = np.percentile(wait_s, [50, 95])
     return {
-        "jobs": len(wait_s),
+        "jobs": len(times),
         "mean_wait_s": float(wait_s.mean()),
         "median_wait_s": float(middle),
         "p95_wait_s": float(most),
         "longest_wait_s": float(wait_s.max()),
+        "mean_response_s": float(response_s.mean()),
+        "p95_response_s": float(np.percentile(response_s, 95)),
         "mean_bounded_slowdown": max(1.0, float(slowdown.mean())),  # rounding
     }
 

@@ -53,12 +53,25 @@ def speeds_of(cluster: Cluster, on_gpus: bool) -> NDArray[np.float64]:
     return np.where(has_gpus, reference, speeds)
 
 
+def reference_speed(
+    cluster: Cluster, speeds: NDArray[np.float64], gpu_type: str, run_gpu_type: str
+) -> float:
+    """Return the speed, of `speeds_of`, that a recorded run time is of; NaN if no type fits.
+
+    It is that of the first node type of the GPUs that the job ran on, else of those it asked for.
+    """
+    for name in (run_gpu_type or gpu_type, gpu_type):
+        for node_type, speed in zip(cluster.node_types, speeds, strict=True):
+            if has_gpu_type(node_type, name) and np.isfinite(speed):
+                return float(speed)
+    return np.nan
+
+
 def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
     """Return the kinds of parts of `jobs` (BATCH_JOBS).
 
     A share of more than one GPU is rounded up to whole ones, and each part has a thousandth of a
-    core or more. The reference of a run time is the first node type that has the job's gpu_type;
-    for any, the first that has GPUs, or for a job without GPUs the first without.
+    core or more. Run times are of `reference_speed`.
     """
     gpu = jobs["gpu_milli"].to_numpy(np.int64)
     demands = pd.DataFrame(
@@ -68,6 +81,7 @@ def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
             "gpu": np.where(gpu > WHOLE_GPU, -(-gpu // WHOLE_GPU) * WHOLE_GPU, gpu),
             "distinct": jobs["distinct"].to_numpy(bool).astype(np.int64),
             "gpu_type": jobs["gpu_type"].astype(str).str.lower().to_numpy(),
+            "run_gpu_type": jobs["run_gpu_type"].astype(str).str.lower().to_numpy(),
         }
     )
     groups = demands.groupby(list(demands.columns), sort=True)
@@ -87,12 +101,13 @@ def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
     for on_gpus in (False, True):
         speeds = speeds_of(cluster, on_gpus)
         of_these = (rows["gpu"] > 0) == on_gpus
-        for name in distinct["gpu_type"].unique():
+        types = zip(distinct["gpu_type"], distinct["run_gpu_type"], strict=True)
+        for name, ran_on in sorted(set(types)):
             fits = [has_gpu_type(node_type, name) for node_type in cluster.node_types]
             able = np.array(fits) & np.isfinite(speeds)
-            if able.any():
-                relative = np.where(able, speeds[np.argmax(able)] / speeds, np.inf)
-                slowdown[of_these & (distinct["gpu_type"] == name).to_numpy()] = relative
+            reference = reference_speed(cluster, speeds, name, ran_on)
+            own = (distinct["gpu_type"] == name) & (distinct["run_gpu_type"] == ran_on)
+            slowdown[of_these & own.to_numpy()] = np.where(able, reference / speeds, np.inf)
     slowdown[most_parts == 0] = np.inf
     return Kinds(of_job, rows, slowdown, power_w, most_parts)
 

@@ -9,8 +9,8 @@ from trimtab.config.groups.hardware import Hardware
 from trimtab.errors import UserError
 
 _SHAPE = re.compile(r"(?P<cores>\d+)c(?:(?P<memory>\d+)g)?(?:(?P<gpus>\d+)gpu)?")
-_UNLIMITED_BYTES = 1 << 42  # of a million nodes together: below 2^63
-_MOST_NODES, _MOST_CORES, _MOST_GPUS = 10**6, 10**7, 62
+UNLIMITED_BYTES = 1 << 42  # of a million nodes together: below 2^63
+MOST_NODES, MOST_GPUS, _MOST_CORES = 10**6, 62, 10**7
 _EXPECTED = (
     "expected NAME:COUNT, several joined by commas; NAME is a file in conf/hardware/, or a node of "
     "cores, GiB and GPUs such as 64c, 32c256g or 16c64g4gpu"
@@ -31,11 +31,11 @@ def parse_nodes(text: str, hardware: Callable[[str], Hardware]) -> Cluster:
             raise UserError(f"--nodes: {part.strip()!r} given, {_EXPECTED}")
         node_types.append(_of_sizes(name) or node_type_of(_machine(name, hardware)))
         counts.append(int(number or 1))
-    if sum(counts) > _MOST_NODES:
-        raise UserError(f"--nodes: {sum(counts):,} nodes, at most {_MOST_NODES:,} are simulated")
+    if sum(counts) > MOST_NODES:
+        raise UserError(f"--nodes: {sum(counts):,} nodes, at most {MOST_NODES:,} are simulated")
     for node_type in node_types:
-        if node_type.gpu_milli > _MOST_GPUS * 1000:
-            raise UserError(f"--nodes: {node_type.name}: at most {_MOST_GPUS} GPUs a node")
+        if node_type.gpu_milli > MOST_GPUS * 1000:
+            raise UserError(f"--nodes: {node_type.name}: at most {MOST_GPUS} GPUs a node")
     return Cluster(tuple(node_types), tuple(counts))
 
 
@@ -57,7 +57,7 @@ def has_gpu_type(node_type: NodeType, gpu_type: str) -> bool:
 
 def pool_of(cores: int) -> Cluster:
     """Return a cluster whose cores are all the same, as one node."""
-    return Cluster((_node(f"{cores}c", cores, _UNLIMITED_BYTES, 0),), (1,))
+    return Cluster((_node(f"{cores}c", cores, UNLIMITED_BYTES, 0),), (1,))
 
 
 def _of_sizes(name: str) -> NodeType | None:
@@ -67,8 +67,8 @@ def _of_sizes(name: str) -> NodeType | None:
     cores, gpus = int(match["cores"]), int(match["gpus"] or 0)
     if not 0 < cores <= _MOST_CORES:
         raise UserError(f"--nodes: {name}: {cores} cores, expected 1 to {_MOST_CORES:,}")
-    memory = int(match["memory"]) * GIB if match["memory"] else _UNLIMITED_BYTES
-    if not 0 < memory <= _UNLIMITED_BYTES:
+    memory = int(match["memory"]) * GIB if match["memory"] else UNLIMITED_BYTES
+    if not 0 < memory <= UNLIMITED_BYTES:
         raise UserError(f"--nodes: {name}: {match['memory']} GiB of memory")
     return _node(name, cores, memory, gpus)
 

@@ -48,7 +48,9 @@ def frame(jobs: Sequence[Job], parts: Sequence[Part] | None = None) -> pd.DataFr
         group="",
         queue=[f"q{number % 2}" for number in numbers],
         priority=[number % 4 for number in numbers],
+        run_gpu_type="",
         recorded_start_s=np.nan,
+        counted=True,
     )
 
 

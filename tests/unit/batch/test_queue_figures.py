@@ -26,6 +26,7 @@ def jobs_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
         "name": "", "submit_s": 0.0, "run_s": 60.0, "estimate_s": math.nan, "parts": 1,
         "cpu_milli": 1000, "gpu_milli": 0, "memory_bytes": 0, "distinct": False, "gpu_type": "",
         "user": "", "group": "", "queue": "", "priority": 0, "recorded_start_s": math.nan,
+        "run_gpu_type": "", "counted": True,
     }  # fmt: skip
     frame = pd.DataFrame([{"job": at, **usual, **row} for at, row in enumerate(rows)])
     return frame.reindex(columns=BATCH_JOBS.names)
@@ -42,7 +43,7 @@ def test_a_schedule_by_hand() -> None:
         {"run_s": 50.0, "queue": "night", "user": "bob", "gpu_milli": 500},
     ])  # fmt: skip
     wait_s = pd.Series([0.0, 100.0, 25.0])
-    found = waits_of(jobs, wait_s, bounded_slowdown(wait_s + jobs["run_s"], jobs["run_s"]))
+    found = waits_of(jobs, wait_s, wait_s + jobs["run_s"])
     assert found.every.mean_wait_s == pytest.approx(125 / 3)
     assert (found.every.median_wait_s, found.every.longest_wait_s) == (25.0, 100.0)
     # 5 s count as 10 s, and no slowdown is below 1.
@@ -68,7 +69,7 @@ def test_bounded_slowdown_is_as_defined(pairs: list[tuple[float, float]]) -> Non
 def test_groups_add_up(rows: list[tuple[int, float]]) -> None:
     jobs = jobs_of([{"queue": f"q{queue}", "user": f"u{queue}"} for queue, _ in rows])
     wait_s = pd.Series([wait for _, wait in rows])
-    found = waits_of(jobs, wait_s, bounded_slowdown(wait_s + jobs["run_s"], jobs["run_s"]))
+    found = waits_of(jobs, wait_s, wait_s + jobs["run_s"])
     if found.by_queue:
         assert sum(each.jobs for each in found.by_queue) == len(rows)
         total_s = sum(each.jobs * each.mean_wait_s for each in found.by_queue)
@@ -99,8 +100,10 @@ def test_width_is_of_all_parts(parts: int, cpu_milli: int, gpu_milli: int, name:
 def test_recorded_waits_are_of_jobs_that_have_a_start() -> None:
     assert recorded_waits(jobs_of([{}])) is None
     jobs = jobs_of([{"submit_s": 10.0, "recorded_start_s": 40.0}, {}])
-    found = recorded_waits(jobs)
-    assert found is not None and found.every.jobs == 1 and found.every.mean_wait_s == 30.0
+    assert recorded_waits(jobs) is None  # other rows would be of other jobs
+    found = recorded_waits(jobs.head(1))
+    assert found is not None and found.every.jobs == 1
+    assert (found.every.mean_wait_s, found.every.mean_response_s) == (30.0, 90.0)
 
 
 def test_the_load_is_the_largest_of_all_resources() -> None:
@@ -141,5 +144,5 @@ def test_many_jobs_have_their_figures_at_once() -> None:
     jobs["user"] = rng.integers(0, 500, many).astype(str)
     jobs["queue"] = rng.integers(0, 400, many).astype(str)
     wait_s = pd.Series(rng.exponential(3600, many))
-    found = waits_of(jobs, wait_s, bounded_slowdown(wait_s + jobs["run_s"], jobs["run_s"]))
+    found = waits_of(jobs, wait_s, wait_s + jobs["run_s"])
     assert len(found.by_queue) == 50 and found.every.mean_wait_s == pytest.approx(3600, rel=0.02)

@@ -222,6 +222,32 @@ def test_an_overload_is_named_before_percentages(
     assert "jobs ask for 2.53 times what the nodes have" in err
 
 
+def test_left_out_jobs_are_in_no_row(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same jobs count as recorded and under each policy; the others are said."""
+    rows = "".join(f"{100 * at},{100 * at + 10},50,8\n" for at in range(40))
+    jobs.write_text(f"submit,start,run,cores\n{rows}7,9999,10,64\n")
+    simulate(jobs, "--nodes", "16c:1", "--warm-up", "0.1")
+    found = document()
+    assert found.recorded is not None and found.left_out == 1 and found.jobs == 40
+    rows_of = [found.recorded, *(each.waits for each in found.policies)]
+    # One was there when the first job ended, at 60 s; of 39 others, 3 at either end.
+    assert {each.every.jobs for each in rows_of} == {found.counted} == {33}
+    assert found.recorded.every.mean_wait_s == 10 and found.recorded.every.mean_response_s == 60
+    said = capsys.readouterr().err
+    assert "1 were there when the first job ended, 6 are the first and the last 10 %" in said
+    assert "jobs left out: 1 fit no nodes" in said
+
+
+def test_tables_are_at_most_80_columns_wide(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"{at},{at},{2e6 + at},96,4\n" for at in range(300))
+    jobs.write_text(f"submit,start,run,cores,gpus\n{rows}")
+    words = ["--price", "0.5", "--carbon", "400", "--policy", "easy,heats:energy_weight=0.5"]
+    simulate(jobs, "--nodes", "h100_x8:1,epyc_9654:1", *words)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80 and "response" in "".join(lines)
+    assert {"EUR", "CO2e", "kWh"} <= set(" ".join(lines).split())
+
+
 def test_a_new_policy_is_one_that_runs(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     app(["new", "--policy", "mine"], standalone_mode=False)
     assert capsys.readouterr().out == "mine.py\n"
@@ -285,12 +311,14 @@ def test_any_jobs_have_figures(
     found = compared(folder / "jobs.csv", 128)
     assert found == QueueComparison.read(folder / "comparison.json")
     assert found.jobs == len(rows)
+    counted = read_table(folder / "jobs.parquet", BATCH_JOBS)["counted"]
+    assert counted.sum() == found.counted == len(rows) - 2 * (len(rows) // 20)
     for policy in found.policies:
         waits = policy.waits
-        schedule = read_table(folder / policy.schedule, BATCH_SCHEDULE)
+        schedule = read_table(folder / policy.schedule, BATCH_SCHEDULE)[counted]
         assert waits.every.longest_wait_s == pytest.approx(float(schedule["wait_s"].max()))
         assert waits.every.p95_wait_s == pytest.approx(float(np.percentile(schedule["wait_s"], 95)))
-        assert sum(each.jobs for each in waits.by_width) == len(rows)
+        assert sum(each.jobs for each in waits.by_width) == found.counted
         assert 0 <= policy.cpu_share <= 1
 
 

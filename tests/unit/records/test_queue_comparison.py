@@ -16,8 +16,8 @@ from trimtab.records.batch.comparison import (
 UNITS_S = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 
 
-def waits(mean_s: float, jobs: int = 10) -> QueueWaits:
-    figures = WaitFigures(jobs, mean_s, mean_s, mean_s, mean_s, 1.0 + mean_s)
+def waits(mean_s: float) -> QueueWaits:
+    figures = WaitFigures(10, *[mean_s] * 6, 1.0 + mean_s)
     return QueueWaits(figures, [], [], None)
 
 
@@ -25,13 +25,13 @@ def comparison(
     means_s: dict[str, float],
     *,
     recorded_s: float | None = None,
-    known: int = 10,
     load: float | None = None,
 ) -> QueueComparison:
     return QueueComparison(
-        file="jobs.csv", format="csv", jobs=10, left_out=0, skipped={}, load=load, remarks=[],
+        file="jobs.csv", format="csv", jobs=10, counted=10, left_out=0, skipped={}, load=load,
+        remarks=[],
         nodes=[NodeGroup("64c", 1, 64_000, 0)],
-        recorded=None if recorded_s is None else waits(recorded_s, known),
+        recorded=None if recorded_s is None else waits(recorded_s),
         policies=[
             PolicyOutcome(name, f"{name}.parquet", waits(mean_s), 1.0, 0.5, *[None] * 5)
             for name, mean_s in means_s.items()
@@ -59,10 +59,6 @@ def comparison(
         (
             comparison({"fcfs": 60.0}, recorded_s=0.0),
             "fcfs: mean wait 60 s instead of 0 s as recorded",
-        ),
-        (
-            comparison({"fcfs": 60.0}, recorded_s=120.0, known=4),
-            "fcfs: mean wait 60 s instead of 2 min as recorded, which is of 4 jobs",
         ),
         (comparison({"fcfs": 60.0, "easy": 60.0}), "fcfs: mean wait 60 s"),
         (comparison({"fcfs": 60.0}, load=0.99), "fcfs: mean wait 60 s"),

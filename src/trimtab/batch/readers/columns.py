@@ -17,8 +17,8 @@ _SPELLINGS = {
     "run": "run runtime runningtime duration elapsed elapsedtime elapsedraw wallclock wallclocktime"
     " walltime usedwalltime executiontime exectime servicetime service work length",
     "estimate": "estimate estimated limit timelimit walltimelimit walllimit runtimelimit maxruntime"
-    " requestedtime requestedruntime requestedwalltime reqtime reqwalltime estimatedruntime"
-    " runtimeestimate timeout",
+    " timelimitraw requestedtime requestedruntime requestedwalltime reqtime reqwalltime"
+    " estimatedruntime runtimeestimate timeout",
     "start": "start starttime started startedat startat startdate begin begintime scheduledat"
     " scheduledtime",
     "end": "end endtime ended endedat enddate finish finished finishedat finishtime completed"
@@ -32,6 +32,7 @@ _SPELLINGS = {
     " servers",
     "tasks": "parts tasks ntasks numtasks replicas instances workers numworkers pods gangsize",
     "memory": "memory mem reqmem reqmemory requestedmemory memoryrequested ram rss",
+    "run_gpu_type": "rungputype usedgputype allocgputype allocatedgputype",
     "gpu_type": "gputype gpumodel gpuname gpuspec acceleratortype accelerator",
     "user": "user username userid uid owner submitter",
     "group": "group groupname groupid gid account project team vc tenant department org",
@@ -66,6 +67,7 @@ _UNITS_OF = {
     **dict.fromkeys(["cores", "gpus"], _SHARES),
     "memory": _SIZES,
 }
+_OWN_UNITS = {"timelimitraw": 60.0, "reqmem": 2.0**20}  # Slurm's, of numbers without a unit
 _PER = re.compile(r"(.+?)per(node|host|task|part|worker|pod|replica|instance|cpu|core|gpu)s?")
 _PARTS_OF = {"node": "nodes", "host": "nodes", "cpu": "cores", "core": "cores", "gpu": "gpus"}
 
@@ -106,11 +108,12 @@ def _meaning(name: str) -> tuple[str, int, float, str]:
         rest, per = _without_per(words[:-1])
         words = [*rest, words[-1]] if per else words
     for word_count in (len(words), len(words) - 1):
-        role, rank = _ROLES.get("".join(words[:word_count]), ("", 0))
+        spelling = "".join(words[:word_count])
+        role, rank = _ROLES.get(spelling, ("", 0))
         units = {} if word_count == len(words) else _UNITS_OF.get(role, {})
         unit = next((unit for names, unit in units.items() if words[-1] in names.split()), None)
         if role and (word_count == len(words) or unit is not None):
-            return role, rank, 1.0 if unit is None else unit, per
+            return role, rank, _OWN_UNITS.get(spelling, 1.0) if unit is None else unit, per
     return "", 0, 1.0, ""
 
 

@@ -20,7 +20,8 @@ EXPECTED = "CSV, `sacct -P`, Standard Workload Format, or `kubectl get pods -o j
 class Head:
     """The first 64 KiB of a file, without a byte order mark, decompressed.
 
-    `header` are the fields of its first line, which `separator` separates.
+    `header` are the fields of its first line, which `separator` separates, without an empty last
+    one that the second line lacks.
     """
 
     content: bytes
@@ -45,12 +46,13 @@ def read_head(path: Path) -> Head:
     if b"\0" in content:
         raise UserError(f"{path}: is no text in UTF-8; expected {EXPECTED}")
     lines = re.split(r"\r\n|\n|\r", content.decode("utf-8", errors="replace"))
-    first = lines[0]
-    separator = max(_SEPARATORS, key=first.count)
+    separator = max(_SEPARATORS, key=lines[0].count)
     try:
-        header = next(csv.reader([first], delimiter=separator), [])
+        header, *rows = (next(csv.reader([line], delimiter=separator), []) for line in lines[:2])
     except csv.Error as error:
-        raise UserError(f"{path}: first line: {error}; expected {EXPECTED}") from None
+        raise UserError(f"{path}: first two lines: {error}; expected {EXPECTED}") from None
+    if rows and len(rows[0]) == len(header) - 1 and not header[-1].strip():
+        header.pop()
     if len(header) > _MOST_COLUMNS:
         raise UserError(f"{path}: {len(header):,} columns, expected at most {_MOST_COLUMNS:,}")
     return Head(content, lines, header, separator)

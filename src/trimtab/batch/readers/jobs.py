@@ -11,13 +11,14 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
 from trimtab.records.batch.tables import BATCH_JOBS
 
 MOST_JOBS = 10_000_000  # about 5 GB of memory
 _LARGEST = 2.0**53  # of a time in s, or of a job's demand in thousandths or bytes
 _MOST_PARTS = 10_000_000
-_TEXTS = ["name", "gpu_type", "user", "group", "queue"]
+_TEXTS = ["name", "gpu_type", "run_gpu_type", "user", "group", "queue"]
 # What a column that a file lacks is filled with.
 _UNKNOWN: dict[str, Any] = {
     "name": None,
@@ -27,11 +28,13 @@ _UNKNOWN: dict[str, Any] = {
     "memory_bytes": 0,
     "distinct": False,
     "gpu_type": "",
+    "run_gpu_type": "",
     "user": "",
     "group": "",
     "queue": "",
     "priority": 0,
     "start_s": np.nan,
+    "counted": True,
 }
 
 
@@ -41,14 +44,14 @@ class FoundJobs:
 
     `frame` has BATCH_JOBS' columns as far as they are known, with times in s from any origin, and
     `start_s` for the recorded start; submit_s, run_s and cpu_milli are always there. Missing
-    numbers are NaN. `remarks` say what was assumed. `cores` is the machine's size, if the file says
-    it. `origin_s` is the first submission, set by `batch_jobs`.
+    numbers are NaN. `remarks` say what was assumed. `cluster` are the nodes, if the file says them.
+    `origin_s` is the first submission, set by `batch_jobs`.
     """
 
     frame: pd.DataFrame
     skipped: Counter[str] = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)
-    cores: int | None = None
+    cluster: Cluster | None = None
     origin_s: float = 0.0
 
 

@@ -14,6 +14,7 @@ from trimtab.batch.readers.jobs import FoundJobs, batch_jobs
 from trimtab.batch.readers.kubernetes import objects
 from trimtab.batch.readers.recognition import format_of
 from trimtab.batch.readers.slurm import sacct
+from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
 
 READERS: dict[str, Callable[[Path, Head], FoundJobs]] = {
@@ -33,15 +34,15 @@ _OLDEST_S, _NEWEST_S = 631_152_000.0, 4_102_444_800.0
 class ReadJobs:
     """The jobs of a file (BATCH_JOBS), its format, how many jobs were skipped for which reason.
 
-    `remarks` are sentences on what was assumed. `cores` is the machine's size, if the file says it,
-    and `first_submission` its date.
+    `remarks` are sentences on what was assumed. `cluster` are the nodes, if the file says them, and
+    `first_submission` its date.
     """
 
     jobs: pd.DataFrame
     format: str
     skipped: Counter[str]
     remarks: list[str]
-    cores: int | None
+    cluster: Cluster | None
     first_submission: datetime | None
 
 
@@ -60,4 +61,4 @@ def read_jobs(path: Path, format: str | None = None) -> ReadJobs:
     skipped = Counter({reason: count for reason, count in found.skipped.items() if count})
     dated = _OLDEST_S < found.origin_s < _NEWEST_S
     began = datetime.fromtimestamp(found.origin_s, UTC) if dated else None
-    return ReadJobs(jobs, name, skipped, found.remarks, found.cores, began)
+    return ReadJobs(jobs, name, skipped, found.remarks, found.cluster, began)

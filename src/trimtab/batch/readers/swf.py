@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trimtab.batch.nodes import pool_of
 from trimtab.batch.readers.head import Head
 from trimtab.batch.readers.jobs import FoundJobs, joined
 from trimtab.traces.formats.swf import numbers_of
@@ -32,7 +33,8 @@ def read(path: Path, head: Head) -> FoundJobs:
     skipped = Counter[str]()
     frame = joined(path, (_jobs(fields, skipped) for fields in numbers_of(path)))
     sizes = {match[1]: int(match[2]) for match in map(_SIZE.match, head.lines) if match}
-    return FoundJobs(frame, skipped, cores=sizes.get("MaxProcs") or sizes.get("MaxNodes"))
+    cores = sizes.get("MaxProcs") or sizes.get("MaxNodes")
+    return FoundJobs(frame, skipped, cluster=pool_of(cores) if cores else None)
 
 
 def _jobs(fields: NDArray[np.float64], skipped: Counter[str]) -> pd.DataFrame:

@@ -31,7 +31,7 @@ from trimtab.errors import UserError
 _EXPECTED = "a table with a header: submission, run time and size of each job"
 _TIMES = ("submit", "start", "end")
 _DURATIONS = ("run", "estimate", "wait")
-_TEXTS = ("gpu_type", "user", "group", "queue", "name")
+_TEXTS = ("gpu_type", "run_gpu_type", "user", "group", "queue", "name")
 
 
 def read(path: Path, head: Head) -> FoundJobs:
@@ -53,8 +53,9 @@ def read(path: Path, head: Head) -> FoundJobs:
     _add_times(found)
     with np.errstate(all="ignore"):  # what is absurd is left out later
         add_sizes(frame, columns, found.remarks)
-    if "gpu_type" in frame:
-        frame["gpu_type"] = gpu_models(frame["gpu_type"])
+    for role in ("gpu_type", "run_gpu_type"):
+        if role in frame:
+            frame[role] = gpu_models(frame[role])
     found.frame = frame.drop(columns=[*_TIMES, *_DURATIONS, *COUNTS, "memory"], errors="ignore")
     return found
 

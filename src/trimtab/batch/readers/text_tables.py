@@ -25,8 +25,9 @@ def text_columns(
 ) -> Iterator[list[pa.Array]]:
     """Yield the `wanted` columns of `header`, by number, of the rows below it.
 
-    With `skipped`, fields have no quotes, and the numbers of rows that have another number of
-    fields are added to it. Raises UserError with the file, the row and the format `expected`.
+    With `skipped`, fields have quotes only where commas separate them, and the numbers of rows that
+    have another number of fields are added to it. Raises UserError with the file, the row and the
+    format `expected`.
     """
 
     def skip(row: pa.csv.InvalidRow) -> str:
@@ -35,7 +36,7 @@ def text_columns(
         return "skip"
 
     names = [str(number) for number in range(len(header))]
-    quoted = skipped is None
+    quoted = skipped is None or separator == ","
     options = {
         "read_options": pa.csv.ReadOptions(
             column_names=names, skip_rows=1, block_size=_BLOCK_BYTES, use_threads=False
@@ -44,7 +45,7 @@ def text_columns(
             delimiter=separator,
             quote_char='"' if quoted else False,
             newlines_in_values=False,
-            invalid_row_handler=None if quoted else skip,
+            invalid_row_handler=None if skipped is None else skip,
         ),
         "convert_options": pa.csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()),

@@ -1,5 +1,6 @@
 """`trimtab schedule simulate`: an operator's own jobs under several policies."""
 
+from collections.abc import Iterable
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +21,6 @@ from trimtab.installation import how_to_add
 from trimtab.records.batch.comparison import (
     RECORDED,
     QueueComparison,
-    WaitFigures,
     format_duration,
 )
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 _DEFAULT = "fcfs,easy"
 # Over each other, for narrow terminals.
-_COLUMNS = (
+_WAITS = (
     "mean\nwait",
     "95 %\nwait",
     "longest\nwait",
+    "mean\nresponse",
+    "95 %\nresponse",
     "mean\nbounded\nslowdown",
-    "makespan",
-    "cores\n%",
 )
 _CURVE = "or a CSV of times and values."
 
@@ -57,7 +57,7 @@ def simulate(
         typer.Option(
             metavar="SPEC",
             help="The nodes, as gpu_a40:4,64c256g:10,32c128g8gpu:2: files in conf/hardware/ or"
-            " shapes. By default the size that JOBS has.",
+            " shapes. By default the size or the nodes that JOBS has.",
         ),
     ] = None,
     policy: Annotated[
@@ -85,6 +85,12 @@ def simulate(
     sleep_after: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=0, help="Idle nodes sleep after this.")
     ] = None,
+    warm_up: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE", help="Of the first jobs, and of the last, whose waits do not count."
+        ),
+    ] = 0.05,
     conf: Conf = None,
 ) -> None:
     """Simulate the jobs of a batch system under several policies: waits, slowdowns, energy."""
@@ -104,9 +110,17 @@ def simulate(
     number = "1 job" if len(read.jobs) == 1 else f"{len(read.jobs):,} jobs"
     with console.step(f"simulating {number}: {', '.join(policies)}"):
         document = compare_policies(
-            jobs, read, cluster, policies, output, sleep=_sleep(sleep_after), **curves
+            jobs,
+            read,
+            cluster,
+            policies,
+            output,
+            sleep=_sleep(sleep_after),
+            warm_up=warm_up,
+            **curves,
         )
-    console.answer(_table(document))
+    console.answer(_waits(document))
+    console.answer(_use(document))
     for sentence in document.sentences():
         console.notes.print(Text(escape_control_characters(sentence)), soft_wrap=True)
     console.notes.print(Text(f"written: {_report(output)}"), soft_wrap=True)
@@ -114,11 +128,11 @@ def simulate(
 
 
 def _cluster(jobs: Path, read: "ReadJobs", nodes: str | None, conf: Path | None) -> "Cluster":
-    from trimtab.batch.comparing import largest_demand, suggested_nodes
-    from trimtab.batch.nodes import parse_nodes, pool_of
+    from trimtab.batch.demands import largest_demand, suggested_nodes
+    from trimtab.batch.nodes import parse_nodes
 
-    if nodes is None and read.cores is not None:
-        return pool_of(read.cores)
+    if nodes is None and read.cluster is not None:
+        return read.cluster
     if nodes is None:
         raise UserError(
             f"{jobs}: does not say how large the machine is; {largest_demand(read.jobs)}; expected"
@@ -170,35 +184,52 @@ def _report(output: Path) -> str:
     return str(write_queue_report(output))
 
 
-def _table(document: QueueComparison) -> Table:
+def _waits(document: QueueComparison) -> Table:
+    """Return the table of how long jobs wait and take."""
+    table = _table(_WAITS)
+    rows = {} if document.recorded is None else {RECORDED: document.recorded}
+    for name, waits in {**rows, **{each.policy: each.waits for each in document.policies}}.items():
+        every = waits.every
+        times = (
+            every.mean_wait_s,
+            every.p95_wait_s,
+            every.longest_wait_s,
+            every.mean_response_s,
+            every.p95_response_s,
+        )
+        slowdown = _number(every.mean_bounded_slowdown)
+        table.add_row(_shown(name), *map(format_duration, times), slowdown)
+    return table
+
+
+def _use(document: QueueComparison) -> Table:
+    """Return the table of what the nodes do."""
     outcomes = document.policies
-    optional = {
+    columns = {
+        "makespan": [format_duration(each.makespan_s) for each in outcomes],
+        "cores\n%": _cells([100 * each.cpu_share for each in outcomes]),
         "GPUs\n%": _cells([each.gpu_share and 100 * each.gpu_share for each in outcomes]),
         "kWh": _cells([each.energy_kwh for each in outcomes]),
         "EUR": _cells([each.cost_eur for each in outcomes]),
         "kg\nCO2e": _cells([each.carbon_kg for each in outcomes]),
     }
-    optional = {name: cells for name, cells in optional.items() if cells}
-    table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
-    table.add_column("policy", overflow="fold", min_width=len(RECORDED))
-    for name in (*_COLUMNS, *optional):
-        table.add_column(name, justify="right", no_wrap=True)
-    if document.recorded is not None:
-        table.add_row(RECORDED, *_waits(document.recorded.every))
-    for number, each in enumerate(outcomes):
-        table.add_row(
-            Text(escape_control_characters(each.policy)),
-            *_waits(each.waits.every),
-            format_duration(each.makespan_s),
-            f"{100 * each.cpu_share:.1f}",
-            *(cells[number] for cells in optional.values()),
-        )
+    known = {name: cells for name, cells in columns.items() if cells}
+    table = _table(known)
+    for each, *cells in zip(outcomes, *known.values(), strict=True):
+        table.add_row(_shown(each.policy), *cells)
     return table
 
 
-def _waits(figures: WaitFigures) -> list[str]:
-    times = (figures.mean_wait_s, figures.p95_wait_s, figures.longest_wait_s)
-    return [*map(format_duration, times), _number(figures.mean_bounded_slowdown)]
+def _table(columns: Iterable[str]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    table.add_column("policy", overflow="fold", min_width=len(RECORDED))
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _shown(policy: str) -> Text:
+    return Text(escape_control_characters(policy))
 
 
 def _cells(values: list[float | None]) -> list[str]:

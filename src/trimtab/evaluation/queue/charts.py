@@ -43,11 +43,12 @@ def charts_of(results: QueueResults) -> Iterator[Figure]:
 
 def _distribution(results: QueueResults) -> Figure:
     shares = np.linspace(0.0, 1.0, _POINTS + 1)
+    counted = results.jobs["counted"]
     rows = [
         {"policy": name, "wait_s": max(_SHORTEST_S, float(value)), "share": float(share)}
         for name, waits in results.wait_s().items()
         for value, share in zip(
-            np.quantile(waits.dropna(), shares, method="inverted_cdf"), shares, strict=True
+            np.quantile(waits[counted], shares, method="inverted_cdf"), shares, strict=True
         )
     ]
     lines = (
@@ -63,14 +64,15 @@ def _distribution(results: QueueResults) -> Figure:
     return Figure(
         "waits",
         "How long jobs wait",
-        "The share of jobs that wait at most so long; waits below 1 s are drawn at 1 s.",
+        "The share of counted jobs that wait at most so long; waits below 1 s are drawn at 1 s.",
         specification(lines.properties(width=_WIDTH_PX, height=280)),
     )
 
 
 def _over_time(results: QueueResults) -> Figure:
-    end_s = max(float(each["end_s"].max()) for each in results.schedules.values()) or 1.0
-    edges = np.linspace(0.0, end_s, _POINTS + 1)
+    end_s = max(float(each["end_s"].max()) for each in results.schedules.values())
+    begin_s = float(results.jobs["submit_s"].min())
+    edges = np.linspace(begin_s, max(end_s, begin_s + 1.0), _POINTS + 1)
     time_unit, unit_s = ("h", 3600.0) if end_s < 4 * 86400 else ("d", 86400.0)
     jobs, nodes = results.jobs, results.document.nodes
     units = {"cores in use": "cpu_milli", "GPUs in use": "gpu_milli"}

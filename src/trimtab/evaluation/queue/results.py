@@ -13,7 +13,7 @@ from trimtab.records.parquet.files import read_table
 
 @dataclass(frozen=True)
 class QueueResults:
-    """A comparison, its jobs that fit the nodes, and the schedule of each policy.
+    """A comparison, its jobs, and the schedule of each policy.
 
     Tables are in the order of the jobs and of equal length.
     """
@@ -45,6 +45,4 @@ def read_results(folder: Path) -> QueueResults:
         each.policy: read_table(folder / each.schedule, BATCH_SCHEDULE)
         for each in document.policies
     }
-    jobs = read_table(folder / "jobs.parquet", BATCH_JOBS)
-    started = next(iter(schedules.values()))["job"]
-    return QueueResults(document, jobs[jobs["job"].isin(started)].reset_index(), schedules)
+    return QueueResults(document, read_table(folder / "jobs.parquet", BATCH_JOBS), schedules)

@@ -14,13 +14,18 @@ Slowdown = Annotated[Amount, Field(ge=1)]
 
 @dataclass(frozen=True, config=PART)
 class WaitFigures:
-    """Waits of a set of jobs, and their mean bounded slowdown (run times of at least 10 s)."""
+    """Waits of a set of jobs, responses (wait and run time together), and bounded slowdowns.
+
+    Slowdowns are of run times of at least 10 s.
+    """
 
     jobs: AboveZero
     mean_wait_s: Amount
     median_wait_s: Amount
     p95_wait_s: Amount
     longest_wait_s: Amount
+    mean_response_s: Amount
+    p95_response_s: Amount
     mean_bounded_slowdown: Slowdown
 
 
@@ -33,8 +38,7 @@ class GroupWaits(WaitFigures):
 
 @dataclass(frozen=True, config=PART)
 class QueueWaits:
-    """Waits of all jobs, by queue and by width, narrow first: cores, or GPUs where a job has
-    any.
+    """Waits of counted jobs, by queue and by width: cores, or GPUs where a job has any.
 
     `user_fairness` is Jain's index over users' mean bounded slowdowns, 1 where all are equal; null
     with fewer than two users.
@@ -88,8 +92,8 @@ class QueueComparison(Document):
 
     `load` is the largest ratio of what jobs ask for to what nodes have between the first and the
     last submission; null if that is shorter than the longest job. `skipped` counts rows that are no
-    jobs to simulate, by reason, and `left_out` jobs that fit no empty nodes. `remarks` are what was
-    assumed.
+    jobs to simulate, by reason, and `left_out` jobs that fit no empty nodes. All waits are of the
+    same `counted` of the `jobs`. `remarks` are what was assumed.
     """
 
     stage: ClassVar[str] = "trimtab schedule simulate"
@@ -97,6 +101,7 @@ class QueueComparison(Document):
     file: Text
     format: Text
     jobs: AboveZero
+    counted: AboveZero
     left_out: Whole
     skipped: dict[Text, AboveZero]
     nodes: list[NodeGroup]
@@ -120,11 +125,7 @@ class QueueComparison(Document):
         words = f"{best.policy}: mean wait {format_duration(after_s)}"
         if self.recorded:
             words += f" instead of {format_duration(before_s)} {RECORDED}"
-            known = self.recorded.every.jobs
-            if known == self.jobs:
-                words += _change(before_s, after_s)
-            else:
-                words += f", which is of {known:,} jobs"
+            words += _change(before_s, after_s)
         elif after_s < before_s:
             words += f" instead of {format_duration(before_s)} under {self.policies[0].policy}"
             words += _change(before_s, after_s)

@@ -18,12 +18,14 @@ BATCH_JOBS = pa.schema(
         ("gpu_milli", _int),  # below 1,000: a share of one GPU; else whole GPUs
         ("memory_bytes", _int),  # 0 if unknown
         ("distinct", _bool),  # each part has a node of its own
-        ("gpu_type", _text),  # such as `a40`; empty: any
+        ("gpu_type", _text),  # asked for, such as `a40`; empty: any
+        ("run_gpu_type", _text),  # that run_s was recorded on; empty: unknown
         ("user", _text),
         ("group", _text),
         ("queue", _text),  # partition or queue
         ("priority", _int),  # higher is more important
         ("recorded_start_s", _float),  # since the first submission; null if unknown
+        ("counted", _bool),  # its wait counts in figures; false: it only holds nodes
     ]
 )
 

@@ -35,6 +35,10 @@ def file(tmp_path: Path) -> Path:
 def test_the_sample_by_hand() -> None:
     found = read_jobs(SAMPLES / "sacct.txt")
     jobs = check(found)
+    # 107 still runs.
+    assert jobs["counted"].tolist() == [True, True, True, False, True, True]
+    assert jobs["run_s"][3] == 3 * 86400 and jobs["estimate_s"][3] == 7 * 86400
+    jobs = jobs[jobs["counted"]]
     assert jobs["name"].tolist() == ["101", "103+0", "103+1", "109", "102_4"]
     assert jobs["submit_s"].tolist() == [0, 360, 360, 1200, 3600]  # 102_4: when eligible
     assert jobs["run_s"].tolist() == [7200, 600, 600, 60, 3600]
@@ -46,12 +50,12 @@ def test_the_sample_by_hand() -> None:
     memory = [128 * GIB, 3000 * MIB, 3000 * MIB, 8 * GIB, 20000 * MIB]
     assert jobs["memory_bytes"].tolist() == memory
     assert jobs["gpu_type"].tolist() == [""] * 5  # 101 got A100s, but asked for any
+    assert jobs["run_gpu_type"].tolist() == ["a100", "", "", "", ""]
     assert jobs["user"].tolist() == ["ann", "cleo", "cleo", "ann", "bob"]
     assert jobs["group"].tolist() == ["vision", "climate", "climate", "vision", "nlp"]
     assert jobs["priority"].tolist() == [5000, 3000, 3000, 10, 4000]
     assert found.skipped == {
         "never started": 6,  # the five tasks 102_[5-9%2], and 105
-        "still running": 1,
         "on lines with another number of fields": 1,  # a bar in a job's name
     }
     assert "steps of jobs, left out: 3" in found.remarks
@@ -118,8 +122,9 @@ def test_any_jobs_come_back(
         ("CANCELLED by 12", "None", "00:00:00", "never started"),
         ("CANCELLED by 12", stamp(9), "00:00:00", "never started"),  # as older versions write
         ("CANCELLED+", stamp(9), "00:00:01", ""),
-        ("RUNNING", stamp(9), "1-00:00:00", "still running"),
-        ("SUSPENDED", stamp(9), "1-00:00:00", "still running"),
+        ("RUNNING", stamp(9), "1-00:00:00", ""),
+        ("SUSPENDED", stamp(9), "1-00:00:00", ""),
+        ("RUNNING", "Unknown", "00:00:00", "never started"),
         ("REQUEUED", stamp(9), "00:10:00", ""),
         ("DEADLINE", "Unknown", "00:00:00", "never started"),
         ("COMPLETED", stamp(9), "00:00:00", ""),
@@ -130,6 +135,35 @@ def test_states(file: Path, state: str, start: str, elapsed: str, reason: str) -
     found = of(file, [good, f"2|{stamp(0)}|{start}|{elapsed}||1|1||||{state}"])
     assert found.skipped == ({reason: 1} if reason else {})
     assert len(found.jobs) == 2 - bool(reason)
+    assert found.jobs["counted"].all() == (bool(reason) or state not in ("RUNNING", "SUSPENDED"))
+
+
+def test_a_trace_without_states(file: Path) -> None:
+    """What has no end still ran; the header has a bar at its end, the rows have none."""
+    header = "JobID|Submit|Start|End|Elapsed|NNodes|"
+    rows = [f"1|{stamp(0)}|{stamp(5)}|{stamp(65)}|00:01:00|2",
+            f"2|{stamp(0)}|{stamp(5)}|Unknown|00:10:00|1",
+            f"3|{stamp(0)}|Unknown|Unknown|00:00:00|1"]  # fmt: skip
+    found = of(file, rows, header)
+    assert found.jobs["counted"].tolist() == [True, False]
+    assert found.jobs["run_s"].tolist() == [60, 600] and found.jobs["parts"].tolist() == [2, 1]
+    assert found.skipped == {"never started": 1}
+    rows = [row + "|" for row in rows]
+    assert of(file, rows, header).jobs.equals(found.jobs)
+
+
+def test_slurms_fields_in_another_table(file: Path) -> None:
+    """Limits in minutes, quoted resources, and memory of each node are Slurm's."""
+    header = "Submit,ElapsedRaw,TimelimitRaw,NNodes,NCPUS,ReqMem,ReqTRES"
+    row = f'{stamp(0)},60,90,2,8,4000Mn,"cpu=8,gres/gpu:a100=2"'
+    [job] = of(file, [row], header).jobs.to_dict("records")
+    assert (job["estimate_s"], job["parts"], job["cpu_milli"]) == (5400, 2, 4000)
+    assert (job["memory_bytes"], job["gpu_milli"], job["gpu_type"]) == (4000 * MIB, 1000, "a100")
+    file.write_text("submit,run,cores,TimelimitRaw,ReqMem\n0,60,1,90,4000\n")
+    found = read_jobs(file)
+    [job] = check(found).to_dict("records")
+    assert found.format == "csv" and job["name"] == "1"
+    assert (job["estimate_s"], job["memory_bytes"]) == (5400, 4000 * MIB)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +217,7 @@ def test_what_is_nearly_sacct_says_the_command(file: Path) -> None:
         with pytest.raises(UserError, match=reason) as caught:
             read_jobs(file)
         assert COMMAND in str(caught.value)
-    for missing in ("Submit", "State", "Elapsed"):
+    for missing in ("Submit", "Elapsed"):
         with pytest.raises(UserError, match=f"no field .*{missing}"):
             of(file, ["1"], "|".join(name for name in HEADER.split("|") if name != missing))
     with pytest.raises(UserError, match="row 2 below the header, NNodes: 'many'"):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from batch_jobs_checks import check
 
+from trimtab.batch.nodes import pool_of
 from trimtab.batch.readers.read import read_jobs
 from trimtab.errors import UserError
 
@@ -23,7 +24,7 @@ def fields_of(path: Path) -> list[list[int]]:
 def test_the_sample_by_hand() -> None:
     found = read_jobs(SAMPLES / "estimates.swf")
     jobs = check(found)
-    assert (found.format, found.cores) == ("swf", 128)
+    assert (found.format, found.cluster) == ("swf", pool_of(128))
     assert jobs["name"].tolist() == ["1", "4", "2"]
     assert jobs["submit_s"].tolist() == [0, 20, 30] and jobs["run_s"].tolist() == [60, 9, 30]
     assert jobs["estimate_s"].fillna(-1).tolist() == [120, 50, -1]
@@ -41,7 +42,11 @@ def test_real_logs(name: str, cores: int) -> None:
     found = read_jobs(SAMPLES / name)
     jobs = check(found)
     lines = fields_of(SAMPLES / name)
-    assert found.cores == cores and len(jobs) == len(lines) and not found.skipped
+    assert (
+        found.cluster == (pool_of(cores) if cores else None)
+        and len(jobs) == len(lines)
+        and not found.skipped
+    )
     for column, field in (("name", 0), ("run_s", 3), ("user", 11), ("group", 12)):
         told = [
             str(line[field]) if isinstance(jobs[column][0], str) else line[field] for line in lines

@@ -1,14 +1,15 @@
-"""Which lines of Slurm's accounting are jobs that ran: no steps, none pending or running."""
+"""Which lines of Slurm's accounting are jobs that started: no steps, none pending."""
 
 import re
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-_NOT_STARTED, _NOT_ENDED = "never started", "still running"
+_NOT_STARTED = "never started"
 _PENDING = ["PENDING", "REVOKED"]
 _RUNNING = ["RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "CONFIGURING", "STAGE_OUT",
             "SIGNALING", "STOPPED"]  # fmt: skip
@@ -16,18 +17,26 @@ _TASKS = re.compile(r"_\[([0-9,:.-]{1,100000})(?:%[0-9]+)?\]")
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([1-9][0-9]{0,8}))?)?")
 
 
+class Times(NamedTuple):
+    """Which rows have a start, an end (True where the file has no ends), and lasted above 0 s."""
+
+    started: NDArray[np.bool_]
+    ended: NDArray[np.bool_]
+    lasted: NDArray[np.bool_]
+
+
 def rows_that_ran(
     identity: pa.Array,
     state: pa.Array,
-    started: NDArray[np.bool_],
-    lasted: NDArray[np.bool_],
+    times: Times,
     skipped: Counter[str],
     remarks: Counter[str],
-) -> NDArray[np.bool_]:
-    """Return which rows are jobs that ran and ended; count the other jobs in `skipped`.
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which rows are jobs that started, and which still ran; count others in `skipped`.
 
     `identity` is JobID: `12`, `12.batch` (a step), `12_3` (a task of an array), `12_[4-9%2]` (its
-    pending tasks), or `12+1` (a component). A cancelled job that did not last never started.
+    pending tasks), or `12+1` (a component). A cancelled job that did not last never started. A job
+    without a state still ran if it has no end.
     """
     word = pc.utf8_upper(pc.replace_substring_regex(state, r"^\s*(\w*)(.|\n)*$", r"\1"))
 
@@ -37,16 +46,15 @@ def rows_that_ran(
     step = np.asarray(
         pc.match_substring_regex(identity, r"^[^\[]*\.").to_numpy(zero_copy_only=False)
     )
-    running = ~step & is_in(_RUNNING)
-    cancelled = is_in(["CANCELLED"]) & ~lasted
-    waiting = ~step & ~running & (is_in(_PENDING) | ~started | cancelled)
-    skipped[_NOT_ENDED] += int(running.sum())
+    running = is_in(_RUNNING) | is_in([""]) & ~times.ended
+    cancelled = is_in(["CANCELLED"]) & ~times.lasted
+    waiting = ~step & (is_in(_PENDING) | ~times.started | cancelled)
     skipped[_NOT_STARTED] += sum(_tasks(name) for name in identity.filter(waiting).to_pylist())
     component = pc.match_substring(identity, "+").to_numpy(zero_copy_only=False)
     remarks["steps of jobs, left out"] += int(step.sum())
-    ran = ~(step | running | waiting)
+    ran = ~(step | waiting)
     remarks["components of heterogeneous jobs, each a job"] += int((component & ran).sum())
-    return ran
+    return ran, running
 
 
 def _tasks(name: str) -> int:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from trimtab.batch.readers.head import Head
 from trimtab.batch.readers.jobs import FoundJobs, joined
 from trimtab.batch.readers.sizes import per_part
-from trimtab.batch.readers.slurm.rows import rows_that_ran
+from trimtab.batch.readers.slurm.rows import Times, rows_that_ran
 from trimtab.batch.readers.slurm.tres import resources
 from trimtab.batch.readers.text_tables import text_columns
 from trimtab.batch.readers.values import (
@@ -50,16 +50,19 @@ _FIELDS = [
     "AllocNodes", "ReqNodes", "NCPUS", "AllocCPUS", "ReqCPUS", "AllocTRES", "ReqTRES", "ReqMem",
     "State", "Priority",
 ]  # fmt: skip
+_ELAPSED = {"Elapsed", "ElapsedRaw", "End"}
+_CORES = {"NCPUS", "AllocCPUS", "ReqCPUS", "AllocTRES", "ReqTRES"}
+_SIZES = {"NNodes", "AllocNodes", "ReqNodes", *_CORES}
 _STATES = {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "RUNNING", "PENDING", "OUT_OF_MEMORY"}
 
 
 def is_sacct(head: Head) -> bool:
-    """Return whether the file has a header of `sacct -P`."""
+    """Return whether the file has a header of `sacct -P`, or another table with its fields."""
     names = set(head.header)
-    if not names & {"JobID", "JobIDRaw"}:
-        return False
-    needed = {"Submit", "State"} <= names and names & {"Elapsed", "ElapsedRaw", "End"}
-    return bool(needed) or (head.separator == "|" and len(names & set(_FIELDS)) >= 3)
+    if "Submit" in names and names & _ELAPSED and names & (_SIZES | {"State"}):
+        return True
+    identity = {"JobID", "JobIDRaw"} & names
+    return bool(identity) and head.separator == "|" and len(names & set(_FIELDS)) >= 3
 
 
 def what_is_wrong(head: Head) -> str:
@@ -73,17 +76,18 @@ def what_is_wrong(head: Head) -> str:
 
 
 def read(path: Path, head: Head) -> FoundJobs:
-    """Return the jobs that ran and ended, however they ended: each held its nodes.
+    """Return the jobs that started, however they ended: each held its nodes.
 
-    Steps are left out. A task of an array is a job; so is a component of a heterogeneous job. Jobs
-    count as submitted when they became eligible, after their dependencies and begin times. Sizes
-    are the allocated ones, or else the requested ones; the GPU type is the requested one. A job of
-    n nodes has n parts on different nodes, with an equal share each, rounded up. Lines with another
-    number of fields, as from a bar in a name, count as skipped. Raises UserError with the missing
-    fields, or the row, the field and the value.
+    Those that still run count with what they have run until now, but not in figures. Steps are left
+    out. A task of an array is a job; so is a component of a heterogeneous job. Jobs count as
+    submitted when they became eligible, after their dependencies and begin times. Sizes are the
+    allocated ones, or else the requested ones; the GPU type is the requested one, and run times are
+    of the allocated one. A job of n nodes has n parts on different nodes, with an equal share each,
+    rounded up. Lines with another number of fields, as from a bar in a name, count as skipped.
+    Raises UserError with the missing fields, or the row, the field and the value.
     """
     fields = set(head.header)
-    for needed in ({"Submit"}, {"Elapsed", "ElapsedRaw", "End"}, {"State"}):
+    for needed in ({"Submit"}, _ELAPSED):
         if not needed & fields:
             raise UserError(f"{path}: no field {' or '.join(sorted(needed))}; expected {_EXPECTED}")
     skipped, remarks = Counter[str](), Counter[str]()
@@ -102,9 +106,9 @@ def _frames(
         texts = dict(zip(names, arrays, strict=True))
         row = np.arange(rows, rows + len(arrays[0]))
         rows += len(row)
-        ran = _ran(_Fields(path, texts, row), skipped, remarks)
+        ran, running = _ran(_Fields(path, texts, row), skipped, remarks)
         kept = {name: text.filter(pa.array(ran)) for name, text in texts.items()}
-        yield _jobs(_Fields(path, kept, row[ran]), remarks)
+        yield _jobs(_Fields(path, kept, row[ran]), remarks).assign(counted=~running[ran])
     skipped["on lines with another number of fields"] += len(odd)
 
 
@@ -145,18 +149,18 @@ def _first(*columns: Values) -> Values:
     return found
 
 
-def _ran(fields: _Fields, skipped: Counter[str], remarks: Counter[str]) -> NDArray[np.bool_]:
-    start = pc.is_in(pc.utf8_lower(fields.text("Start")), UNKNOWN)
+def _ran(
+    fields: _Fields, skipped: Counter[str], remarks: Counter[str]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def known(name: str) -> NDArray[np.bool_]:
+        unknown = pc.is_in(pc.utf8_lower(fields.text(name)), UNKNOWN)
+        return np.asarray(~unknown.to_numpy(zero_copy_only=False) | (name not in fields))
+
     # A digit above 0 is in each duration but `0` and `00:00:00`.
     lasted = pc.match_substring_regex(fields.text("ElapsedRaw", "Elapsed"), "[1-9]")
-    return rows_that_ran(
-        fields.text("JobID", "JobIDRaw"),
-        fields.text("State"),
-        started=~start.to_numpy(zero_copy_only=False) | ("Start" not in fields),
-        lasted=lasted.to_numpy(zero_copy_only=False),
-        skipped=skipped,
-        remarks=remarks,
-    )
+    times = Times(known("Start"), known("End"), lasted.to_numpy(zero_copy_only=False))
+    identity, state = fields.text("JobID", "JobIDRaw"), fields.text("State")
+    return rows_that_ran(identity, state, times, skipped, remarks)
 
 
 def _jobs(fields: _Fields, remarks: Counter[str]) -> pd.DataFrame:
@@ -180,6 +184,9 @@ def _jobs(fields: _Fields, remarks: Counter[str]) -> pd.DataFrame:
         fields.read("ReqCPUS", counts),
         asked["cores"],
     )
+    if not any(name in fields for name in _CORES):
+        remarks["no field of cores, so nodes of one core"] += len(nodes)
+        cores = nodes
     memory = _first(given["memory_bytes"], asked["memory_bytes"], _memory(fields, nodes, cores))
     any_type = asked["gpus"].gt(0) & asked["gpu_type"].eq("") & given["gpu_type"].ne("")
     remarks["jobs that asked for GPUs of any type"] += int(any_type.sum())
@@ -198,6 +205,7 @@ def _jobs(fields: _Fields, remarks: Counter[str]) -> pd.DataFrame:
             "memory_bytes": np.nan_to_num(memory) / nodes,
             "distinct": True,
             "gpu_type": asked["gpu_type"].where(asked["gpus"].notna(), given["gpu_type"]),
+            "run_gpu_type": given["gpu_type"],
             "user": fields.text("User", "UID").to_pandas(),
             "group": fields.text("Account", "Group", "GID").to_pandas(),
             "queue": fields.text("Partition", "QOS").to_pandas(),
