@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.clusters.compiled import compiled
+from trimtab.clusters.compiled import compiled, lean
 from trimtab.errors import UserError
 
 _DISTRIBUTIONS = ("deterministic", "exponential", "erlang", "lognormal")
@@ -28,7 +28,8 @@ class RoundServiceTimes:
     """Mean times of a job's rounds and of their tasks (Rocha's thesis, table 4.1).
 
     All four have the `distribution`: deterministic, exponential, erlang or lognormal. The last two
-    have the squared coefficient of variation `scv` (1/k for Erlang, with a whole k).
+    have the squared coefficient of variation `scv` (1/k for Erlang, with a whole k). Map tasks are
+    in `map_stages` stages, one after the other, each of as many tasks.
     """
 
     setup_s: float
@@ -37,6 +38,7 @@ class RoundServiceTimes:
     reduce_task_s: float
     distribution: str = "exponential"
     scv: float = 1.0
+    map_stages: int = 1
 
     def __post_init__(self) -> None:
         if self.distribution not in _DISTRIBUTIONS:
@@ -68,8 +70,8 @@ def kept_tasks(tasks: int, drop_ratio: float) -> int:
     return math.ceil(tasks * (1.0 - drop_ratio) - 1e-9)
 
 
-@compiled
-def _uniform(seed: Any, job: int, round_number: int, task: int, draw: int) -> float:
+@lean
+def uniform(seed: Any, job: int, round_number: int, task: int, draw: int) -> float:
     """Return a number in (0, 1): SplitMix64's mixer over the counters, one after the other."""
     state = np.uint64(0)
     place = np.uint64((round_number << 48) | task)
@@ -89,15 +91,15 @@ def _time(
         return mean
     if distribution == 3:  # Box and Muller
         first, second = (
-            _uniform(seed, job, round_number, task, 0),
-            _uniform(seed, job, round_number, task, 1),
+            uniform(seed, job, round_number, task, 0),
+            uniform(seed, job, round_number, task, 1),
         )
         normal = math.sqrt(-2.0 * math.log(first)) * math.cos(_TWO_PI * second)
         return mean * math.exp(shape * normal - 0.5 * shape * shape)
     phases = 1 if distribution == 1 else int(shape)
     total = 0.0
     for phase in range(phases):
-        total -= math.log(_uniform(seed, job, round_number, task, phase))
+        total -= math.log(uniform(seed, job, round_number, task, phase))
     return mean * total / phases
 
 
@@ -130,6 +132,7 @@ def _round(
     seed: Any,
     job: int,
     round_number: int,
+    first: int,
     tasks: int,
     mean: float,
     kind: int,
@@ -138,7 +141,7 @@ def _round(
 ) -> float:
     times_s = np.empty(tasks)
     for task in range(tasks):
-        times_s[task] = _time(seed, job, round_number, task, mean, kind, shape)
+        times_s[task] = _time(seed, job, round_number, first + task, mean, kind, shape)
     return _makespan(np.empty(max(1, min(slots, tasks))), times_s)
 
 
@@ -147,6 +150,7 @@ def _service_times(
     seed: Any,
     columns: Any,
     theta: float,
+    stages: int,
     means: Any,
     kind: int,
     shape: float,
@@ -157,13 +161,16 @@ def _service_times(
     for row in range(len(jobs)):
         job = jobs[row]
         total = _time(seed, job, _SETUP, 0, means[_SETUP], kind, shape)
-        kept = kept_tasks(maps[row], theta)
-        total += _round(seed, job, _MAP, kept, means[_MAP], kind, shape, slots[row])
-        dropped[row] = maps[row] - kept
+        kept, dropped[row] = maps[row], 0
+        for stage in range(stages):
+            kept = kept_tasks(kept, theta)
+            first = stage * maps[row]
+            total += _round(seed, job, _MAP, first, kept, means[_MAP], kind, shape, slots[row])
+            dropped[row] += maps[row] - kept
         if reduces[row] > 0:
             kept = kept_tasks(reduces[row], theta)
             total += _time(seed, job, _SHUFFLE, 0, means[_SHUFFLE], kind, shape)
-            total += _round(seed, job, _REDUCE, kept, means[_REDUCE], kind, shape, slots[row])
+            total += _round(seed, job, _REDUCE, 0, kept, means[_REDUCE], kind, shape, slots[row])
             dropped[row] += reduces[row] - kept
         work_s[row] = total
 
@@ -181,12 +188,16 @@ def service_times(
 
     A job holds its `slots` and runs its rounds one after the other: set-up, map tasks, and, if it
     has reduce tasks, shuffle and reduce tasks (Rocha's thesis, section 4.3.1). Only ceil(n (1 -
-    theta)) of a round's n tasks run. Arrays have one entry per job.
+    theta)) of a round's n tasks run. Of several stages of `map_tasks` each, the next keeps that
+    many of those that the one before has left (section 4.4.3). Arrays have one entry per job.
     """
     work_s, dropped = np.empty(len(jobs)), np.empty(len(jobs), np.int64)
     means, kind, shape = rounds.parameters()
+    stages = rounds.map_stages
     columns = tuple(
         np.ascontiguousarray(column, np.int64) for column in (jobs, map_tasks, reduce_tasks, slots)
     )
-    _service_times(np.uint64(seed), columns, drop_ratio, means, kind, shape, work_s, dropped)
+    _service_times(
+        np.uint64(seed), columns, drop_ratio, stages, means, kind, shape, work_s, dropped
+    )
     return work_s, dropped

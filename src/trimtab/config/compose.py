@@ -10,7 +10,8 @@ from trimtab.config.fields import ConfigError
 from trimtab.config.groups.debloat import Fallback, old_keys
 from trimtab.config.groups.enclave import Enclave
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.trace import ArrivalKind, TraceConfig
+from trimtab.config.groups.jobs.arrivals import ArrivalKind
+from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.workload import Phase, Workload
 from trimtab.config.protection import has_room, has_secure, unprotected, with_secure_workloads
 from trimtab.config.root import GROUPS, CommonConfig, RootConfig

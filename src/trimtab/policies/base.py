@@ -79,8 +79,9 @@ class Policy(ABC):
     Queue. `by_priority`: waiting jobs are taken by priority (first come, first served within one),
     or else in the order of arrival. A job that fits nowhere does not block later ones, unless
     `head_of_line`: then the first job blocks the queue. `evicts`: `evict` may return a task.
-    `resumes`: an evicted job continues (preemptive resume), or else restarts with the same service
-    time (preemptive repeat).
+    `resumes`: an evicted job continues (preemptive resume). `resamples`: it restarts with the
+    service time of another job of its class (preemptive repeat different). Or else it restarts with
+    the same service time (preemptive repeat identical).
 
     Migration. `reconsider` is called every `tick_s`. With `hold_when_pending`, it is not called
     while tasks wait and the cluster's free capacity is above the sum of their requests.
@@ -98,6 +99,7 @@ class Policy(ABC):
     head_of_line: bool = False
     evicts: bool = False
     resumes: bool = False
+    resamples: bool = False
     tick_s: float = math.inf
     hold_when_pending: bool = False
     free_migration: bool = False

@@ -101,7 +101,7 @@ CLOCK = _record(
 RULES = _record(
     # `level`: of a new execution; negative: counted from the highest, -1.
     ("i8", "placement level by_priority head_of_line evicts resumes free_migration"),
-    ("i8", "restarts_moved"),
+    ("i8", "resamples restarts_moved"),
     # `hold_when_pending`: running jobs are not moved then.
     ("i8", "hold_when_pending choose_level"),
     ("f8", "migration_gain"),
@@ -156,6 +156,8 @@ class KernelModel(NamedTuple):
     paces: NDArray[np.void]  # SERVICE_RATE [class, type, level]
     load_curve: NDArray[np.float64]  # [type, 11]
     outages: NDArray[np.void]  # OUTAGE, in order of time
+    work_s: NDArray[np.float64]  # service times to draw from, of each class in turn
+    works_from: NDArray[np.int64]  # [class + 1]: where they begin
 
 
 class KernelState(NamedTuple):

@@ -11,10 +11,11 @@ from trimtab.policies.layout import FIRST_FIT
 from trimtab.queueing.poisson_priority import Discipline
 
 # The fate of a job of lower priority when a job arrives without room.
-Preemption = StrEnum("Preemption", "NONE REPEAT RESUME")
+Preemption = StrEnum("Preemption", "NONE REPEAT RESAMPLE RESUME")
 _DISCIPLINES = {
     Preemption.NONE: Discipline.NON_PREEMPTIVE,
     Preemption.REPEAT: Discipline.PREEMPTIVE_REPEAT,
+    Preemption.RESAMPLE: Discipline.PREEMPTIVE_RESAMPLE,
     Preemption.RESUME: Discipline.PREEMPTIVE_RESUME,
 }
 
@@ -24,7 +25,8 @@ class Priority(FirstComeFirstServed):
 
     `preemption` (Rocha's thesis, section 4.2.2): "none" is NP. "repeat" is P: a job evicts one of
     lower priority, which returns to the head of its buffer and restarts with the same service time.
-    With "resume" it continues instead.
+    With "resample" it restarts with the service time of another job of its class; with "resume" it
+    continues instead.
     """
 
     by_priority = True
@@ -39,6 +41,7 @@ class Priority(FirstComeFirstServed):
         self.preemption = Preemption(preemption)
         self.evicts = self.preemption is not Preemption.NONE
         self.resumes = self.preemption is Preemption.RESUME
+        self.resamples = self.preemption is Preemption.RESAMPLE
 
     def evict(self, task: PendingTask, running: Sequence[RunningTask]) -> RunningTask | None:
         """Return the job of the lowest priority; among equals, the one started last."""

@@ -32,7 +32,8 @@ class TaskModel:
 
     Means of the setup, a map task, the shuffle and a reduce task, in s; 0: there is no such round.
     `map_tasks` and `reduce_tasks` give the probability of each number of tasks; `slots` run at a
-    time (C of table 4.1). Raises ModelError for invalid values.
+    time (C of table 4.1). Each of `map_stages` stages has `map_tasks` tasks, and drops tasks of
+    those that the one before has left. Raises ModelError for invalid values.
     """
 
     setup_s: float
@@ -42,9 +43,12 @@ class TaskModel:
     map_tasks: Mapping[int, float]
     reduce_tasks: Mapping[int, float]
     slots: int
+    map_stages: int = 1
 
     def __post_init__(self) -> None:
         _check_tasks(self.map_tasks, self.reduce_tasks, self.slots)
+        if self.map_stages < 1:
+            raise ModelError(f"a job has one stage of map tasks or more, not {self.map_stages}")
         for name in ("setup_s", "map_task_s", "shuffle_s", "reduce_task_s"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ModelError(f"{name} is a time from 0 on, not {getattr(self, name)}")
@@ -56,10 +60,14 @@ class TaskModel:
 
         Raises ModelError where a job may have no work at all.
         """
+        left, stages = self.map_tasks, []
+        for _ in range(self.map_stages):
+            left = _after_dropping(left, map_drop_ratio)
+            stages.append(self._round(left, 0.0, self.map_task_s))
         return _in_sequence(
             [
                 _once(exponential(1 / self.setup_s) if self.setup_s else None),
-                self._round(self.map_tasks, map_drop_ratio, self.map_task_s),
+                *stages,
                 _once(exponential(1 / self.shuffle_s) if self.shuffle_s else None),
                 self._round(self.reduce_tasks, reduce_drop_ratio, self.reduce_task_s),
             ]

@@ -12,6 +12,7 @@ from typing import NoReturn
 import numpy as np
 
 from trimtab.queueing.errors import ModelError, UnstableQueueError
+from trimtab.queueing.resampling import Resampling
 from trimtab.queueing.response import ResponseTime
 from trimtab.queueing.services import Service
 from trimtab.queueing.taylor import Taylor
@@ -24,12 +25,16 @@ class Discipline(StrEnum):
     NON_PREEMPTIVE = "non-preemptive"
     PREEMPTIVE_RESUME = "preemptive-resume"
     PREEMPTIVE_REPEAT = "preemptive-repeat"
+    PREEMPTIVE_RESAMPLE = "preemptive-resample"
 
     @classmethod
     def _missing_(cls, value: object) -> NoReturn:
         # Every member is true: a Boolean in its place, or it in a Boolean's, would be misread.
         expected = ", ".join(f"Discipline.{each.name}" for each in cls)
         raise ModelError(f"discipline: {value!r} given, expected one of {expected}")
+
+
+REPEATING = (Discipline.PREEMPTIVE_REPEAT, Discipline.PREEMPTIVE_RESAMPLE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +66,9 @@ def response_times(
 
     Jobs of class k arrive at `arrival_rates[k]`, 1/s, as a Poisson process and need times
     `services[k]`. The server takes the most important waiting job, first come, first served within
-    a class. Under PREEMPTIVE_REPEAT an interrupted job restarts with the same service time. Raises
-    ModelError for invalid rates or no Discipline, and UnstableQueueError where more work arrives
-    than the server can do.
+    a class. Under PREEMPTIVE_REPEAT an interrupted job restarts with the same service time, under
+    PREEMPTIVE_RESAMPLE with a new one. Raises ModelError for invalid rates or no Discipline, and
+    UnstableQueueError where more work arrives than the server can do.
     """
     discipline = Discipline(discipline)
     rates = tuple(float(rate) for rate in arrival_rates)
@@ -72,17 +77,16 @@ def response_times(
     if not all(0 < rate < math.inf for rate in rates):
         raise ModelError(f"arrival rates are positive: {', '.join(f'{r:g}' for r in rates)}")
     queue = PoissonQueue(rates, tuple(services))
-    repeats = discipline is Discipline.PREEMPTIVE_REPEAT
     work_s = server_time_s(rates, services, discipline)
     idle = 1 - np.cumsum([rate * work for rate, work in zip(rates, work_s, strict=True)])
     if not idle[-1] > 0:
-        raise UnstableQueueError(_too_much(queue, work_s, repeats))
+        raise UnstableQueueError(_too_much(queue, work_s, discipline in REPEATING))
     classes: list[_NonPreemptive | _Preemptive] = []
     for k in range(len(rates)):
         if discipline is Discipline.NON_PREEMPTIVE:
             classes.append(_NonPreemptive(queue, k, float(idle[-1])))
         else:
-            delays = Repeating(queue) if repeats else Resuming(queue)
+            delays = _DELAYS[discipline](queue)
             classes.append(_Preemptive(queue, k, float(idle[k]), delays))
     return [
         PriorityResponse(one.transform, 1 / service.mean, one.parts)
@@ -98,21 +102,44 @@ def server_time_s(
     Infinite where preemptive repeat needs a moment that diverges. Raises ModelError for no
     Discipline.
     """
-    if Discipline(discipline) is not Discipline.PREEMPTIVE_REPEAT:
+    discipline = Discipline(discipline)
+    if discipline not in REPEATING:
         return [service.mean for service in services]
-    repeating = Repeating(PoissonQueue(tuple(arrival_rates), tuple(services)))
+    queue = PoissonQueue(tuple(arrival_rates), tuple(services))
+    resampled = discipline is Discipline.PREEMPTIVE_RESAMPLE
+    repeating = Resampling(queue) if resampled else Repeating(queue)
     return [repeating.attempts_s(k) for k in range(len(services))]
 
 
-def waste(arrival_rates: Sequence[float], services: Sequence[Service]) -> float:
-    """Return the share of the server's busy time that preemptive repeat spends on lost attempts.
+def execution_s(
+    arrival_rates: Sequence[float], services: Sequence[Service], discipline: Discipline
+) -> list[float]:
+    """Return the mean service time that a job of each class finishes with, s.
+
+    Under PREEMPTIVE_RESAMPLE it is below the mean: short ones are interrupted less.
+    """
+    if Discipline(discipline) is not Discipline.PREEMPTIVE_RESAMPLE:
+        return [service.mean for service in services]
+    resampling = Resampling(PoissonQueue(tuple(arrival_rates), tuple(services)))
+    return [resampling.execution_s(k) for k in range(len(services))]
+
+
+def waste(
+    arrival_rates: Sequence[float], services: Sequence[Service], discipline: Discipline
+) -> float:
+    """Return the share of the server's busy time that is spent on lost attempts.
 
     Rocha's thesis, section 4.4.3: machine time for re-processing evicted jobs, divided by all
     processing time.
     """
-    attempts = server_time_s(arrival_rates, services, Discipline.PREEMPTIVE_REPEAT)
-    done = sum(rate * service.mean for rate, service in zip(arrival_rates, services, strict=True))
-    return 1 - done / sum(rate * time for rate, time in zip(arrival_rates, attempts, strict=True))
+    times = zip(
+        arrival_rates,
+        execution_s(arrival_rates, services, discipline),
+        server_time_s(arrival_rates, services, discipline),
+        strict=True,
+    )
+    done, busy = np.sum([(rate * last, rate * all_) for rate, last, all_ in times], axis=0)
+    return float(1 - done / busy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +195,13 @@ class _Preemptive:
         sigma, completion = self.delays.series(self.k, order)
         s = Taylor.variable(order)
         return self.idle * sigma / (s - self.queue.rates[self.k] * (1 - completion)), completion
+
+
+_DELAYS: dict[Discipline, Callable[[PoissonQueue], Resuming | Repeating]] = {
+    Discipline.PREEMPTIVE_RESUME: Resuming,
+    Discipline.PREEMPTIVE_REPEAT: Repeating,
+    Discipline.PREEMPTIVE_RESAMPLE: Resampling,
+}
 
 
 def _too_much(queue: PoissonQueue, work_s: Sequence[float], repeats: bool) -> str:

@@ -4,7 +4,7 @@ from trimtab.config.groups.objective import Objective
 from trimtab.policies.dias import Dias
 from trimtab.records.deflator_search import DeflatorCandidate, DeflatorSearch, SimulatedResponse
 from trimtab.scheduling.deflator import search
-from trimtab.scheduling.engine_model import engine_classes, engine_power
+from trimtab.scheduling.engine_model import engine_arrivals, engine_classes, engine_power
 from trimtab.scheduling.setting import Setting, facts_of
 from trimtab.simulation.simulate import simulate
 
@@ -20,6 +20,7 @@ def deflate(setting: Setting, objective: Objective) -> DeflatorSearch:
         classes,
         engine_power(stage.cluster, stage.hardware),
         objective.classes,
+        arrivals=engine_arrivals(stage, setting.facts.original),
         sprint_share=objective.sprint_share,
         energy_weight=objective.energy_weight,
     )

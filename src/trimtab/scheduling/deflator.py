@@ -14,8 +14,11 @@ import numpy as np
 from trimtab.config.groups.objective import ClassLimits
 from trimtab.errors import UserError
 from trimtab.queueing.errors import UnstableQueueError
+from trimtab.queueing.mmap import MarkedArrivals
+from trimtab.queueing.mmap_priority import priority_queue
 from trimtab.queueing.phase_type import PhaseType
 from trimtab.queueing.poisson_priority import Discipline, response_times
+from trimtab.queueing.response import ResponseTime
 from trimtab.queueing.services import Service, Sprinted
 from trimtab.records.deflator_search import DeflatorCandidate
 
@@ -71,12 +74,14 @@ def search(
     power: EnginePower,
     limits: Mapping[str, ClassLimits],
     *,
+    arrivals: MarkedArrivals | None = None,
     sprint_share: float = 1.0,
     energy_weight: float = 0.0,
 ) -> list[DeflatorCandidate]:
     """Return every stable combination, with the Pareto set and the choice marked.
 
-    `classes` are in the order of decreasing importance. The Pareto set holds feasible combinations,
+    `classes` are in the order of decreasing importance; `arrivals` are theirs if they are no
+    Poisson arrivals. The Pareto set holds feasible combinations,
     by mean response time and loss of accuracy of each class, and energy. The choice minimises the
     sum of weight times mean response time, plus `energy_weight` times energy. Without a feasible
     combination nothing is marked. Raises UserError for a class without limits.
@@ -90,7 +95,11 @@ def search(
     candidates = [
         candidate
         for drop_ratios, timeouts_s in itertools.product(all_drop_ratios, all_timeouts_s)
-        if (candidate := _evaluate(classes, power, limits, drop_ratios, timeouts_s, sprint_share))
+        if (
+            candidate := _evaluate(
+                classes, power, limits, arrivals, drop_ratios, timeouts_s, sprint_share
+            )
+        )
     ]
     feasible = [candidate for candidate in candidates if candidate.feasible]
     front = pareto([_costs(candidate) for candidate in feasible])
@@ -120,6 +129,7 @@ def _evaluate(
     classes: Sequence[EngineClass],
     power: EnginePower,
     limits: Mapping[str, ClassLimits],
+    arrivals: MarkedArrivals | None,
     drop_ratios: Sequence[float],
     timeouts_s: Sequence[float | None],
     sprint_share: float,
@@ -134,8 +144,12 @@ def _evaluate(
         services.append(sprinted or job)
         busy += job_class.rate_per_s * services[-1].mean
         sprinting += job_class.rate_per_s * (sprinted.sprinting_s if sprinted else 0.0)
+    responses: Sequence[ResponseTime]
     try:
-        responses = response_times(rates, services, Discipline.NON_PREEMPTIVE)
+        if arrivals is None:
+            responses = response_times(rates, services, Discipline.NON_PREEMPTIVE)
+        else:
+            responses = priority_queue(arrivals, services, Discipline.NON_PREEMPTIVE)
     except UnstableQueueError:
         return None
     losses = {

@@ -9,18 +9,22 @@ import numpy as np
 from trimtab.clusters.round_times import service_times
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
+from trimtab.config.groups.jobs.arrivals import ArrivalKind
+from trimtab.config.groups.trace import JobClassConfig, RoundsConfig, TraceConfig
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
 from trimtab.queueing.job_times import TaskModel
+from trimtab.queueing.mmap import MarkedArrivals
 from trimtab.queueing.phase_type import PhaseType, fit_two_moments
 from trimtab.records.trace_facts import MeasuredWorkload
+from trimtab.scheduling.arrival_rates import arrival_process, poisson_rates
 from trimtab.scheduling.deflator import EngineClass, EnginePower
 from trimtab.scheduling.from_config import cluster_of, rounds_of
-from trimtab.scheduling.make_trace import rates_of
 from trimtab.scheduling.protection import protected_rounds
 from trimtab.secure_tasks.cost import Bound
 
+# Other arrivals end by themselves: what waits at their end does not depend on a number of jobs.
+STATIONARY = (ArrivalKind.POISSON, ArrivalKind.MARKOVIAN, ArrivalKind.MODULATED)
 _SAMPLE = 50_000  # drawn jobs that estimate the moments of a class
 _LEAST_SCV = 0.002  # less would need over 500 phases, without a visible effect on response times
 
@@ -30,7 +34,7 @@ def engine_classes(
     original: Mapping[str, MeasuredWorkload],
     bound: Bound | None = Bound.TYPICAL,
 ) -> list[EngineClass]:
-    """Return the classes of a trace with Poisson arrivals in the order of decreasing importance.
+    """Return the classes of a trace of stationary arrivals in the order of decreasing importance.
 
     Tasks of secure classes take their time in an enclave, at the end `bound` of its costs; with
     None, the time without protection. Arrival rates do not change: the load is defined for
@@ -38,29 +42,47 @@ def engine_classes(
 
     Where all times are exponential and all jobs equal, processing times follow equation 4.1 of
     Rocha's thesis. Otherwise they have a phase-type distribution with the mean and variance of
-    drawn jobs. Raises UserError without an engine or Poisson arrivals, and for equal priorities.
+    drawn jobs. Raises UserError without an engine or stationary arrivals, and for equal priorities.
     """
     cluster, config = stage.cluster, stage.trace
-    if not cluster.engine_slots or config.arrivals.kind != "poisson":
+    if not cluster.engine_slots or config.arrivals.kind not in STATIONARY:
         raise UserError(
             f"cluster {cluster.name}, trace {config.name}: formulas need an engine (engine_slots) "
-            "and Poisson arrivals"
+            f"and arrivals of the kind {' or '.join(STATIONARY)}"
         )
     priorities = [facts.priority for facts in config.classes.values()]
     if len(set(priorities)) < len(priorities):
         raise UserError(f"trace {config.name}: formulas need a priority of its own for each class")
-    rates = rates_of(stage, original)
-    ordered = sorted(config.classes.items(), key=lambda item: -item[1].priority)
+    if config.arrivals.kind == ArrivalKind.POISSON:
+        rates = poisson_rates(stage, original)
+    else:
+        process = arrival_process(stage, original)
+        rates = dict(zip(config.classes, process.rates.tolist(), strict=True))
     return [
         _engine_class(
             name,
-            replace(facts, rounds=protected_rounds(stage, name, bound)),
+            replace(config.classes[name], rounds=protected_rounds(stage, name, bound)),
             rates[name],
             cluster,
             config.seed,
         )
-        for name, facts in ordered
+        for name in _by_importance(config)
     ]
+
+
+def engine_arrivals(
+    stage: TraceStage, original: Mapping[str, MeasuredWorkload]
+) -> MarkedArrivals | None:
+    """Return arrivals that are no Poisson arrivals, in the order of decreasing importance."""
+    if stage.trace.arrivals.kind == ArrivalKind.POISSON:
+        return None
+    names, process = list(stage.trace.classes), arrival_process(stage, original)
+    order = [names.index(name) for name in _by_importance(stage.trace)]
+    return MarkedArrivals(process.hidden, process.marked[order])
+
+
+def _by_importance(config: TraceConfig) -> list[str]:
+    return sorted(config.classes, key=lambda name: -config.classes[name].priority)
 
 
 def engine_power(cluster: ClusterConfig, hardware: Sequence[Hardware]) -> EnginePower:
@@ -103,6 +125,7 @@ def _processing_time(rounds: RoundsConfig, slots: int, drop_ratio: float, seed: 
             map_tasks={rounds.map_tasks: 1.0},
             reduce_tasks={rounds.reduce_tasks: 1.0},
             slots=slots,
+            map_stages=rounds.map_stages,
         )
         return model.processing_time(drop_ratio, drop_ratio)
     maps, reduces, places = (

@@ -1,4 +1,4 @@
-"""The response times of a cell by formula: a trace with Poisson arrivals on an engine."""
+"""The response times of a cell by formula: a trace with stationary arrivals on an engine."""
 
 import math
 from collections.abc import Sequence
@@ -7,12 +7,15 @@ from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
 from trimtab.policies.registry import build_policy
-from trimtab.queueing.poisson_priority import Discipline, response_times, waste
+from trimtab.queueing.mmap import MarkedArrivals
+from trimtab.queueing.mmap_priority import priority_queue
+from trimtab.queueing.poisson_priority import execution_s, response_times, waste
+from trimtab.queueing.response import ResponseTime
 from trimtab.queueing.services import Service, Sprinted
 from trimtab.records.figures import ResponseFigures
 from trimtab.records.summary import FormulaResponse
 from trimtab.scheduling.deflator import EngineClass, EnginePower
-from trimtab.scheduling.engine_model import engine_classes, engine_power
+from trimtab.scheduling.engine_model import engine_arrivals, engine_classes, engine_power
 from trimtab.scheduling.setting import Setting, facts_of
 
 
@@ -25,21 +28,28 @@ def calculate(setting: Setting, policy: PolicyConfig) -> FormulaResponse:
     built = build_policy(policy.kind, policy.parameters, facts_of(setting))
     try:
         classes = engine_classes(setting.stage, setting.facts.original, setting.bound)
+        arrivals = engine_arrivals(setting.stage, setting.facts.original)
         power = engine_power(setting.stage.cluster, setting.stage.hardware)
-        figures = response_by_formula(classes, power, built, policy)
+        figures = response_by_formula(classes, power, built, policy, arrivals)
     except UserError as error:
         return FormulaResponse(not_possible_because=str(error))
-    return FormulaResponse(model="phase-type processing times, Poisson arrivals", classes=figures)
+    kind = "Poisson arrivals" if arrivals is None else "marked Markovian arrivals"
+    return FormulaResponse(model=f"phase-type processing times, {kind}", classes=figures)
 
 
 def response_by_formula(
-    classes: Sequence[EngineClass], power: EnginePower, policy: Policy, config: PolicyConfig
+    classes: Sequence[EngineClass],
+    power: EnginePower,
+    policy: Policy,
+    config: PolicyConfig,
+    arrivals: MarkedArrivals | None = None,
 ) -> dict[str, ResponseFigures]:
     """Return the response times of each class by the formulas.
 
-    `classes` are in the order of decreasing importance; `policy` is built from `config`. Raises
-    UserError for a policy that no formula here covers: one that is not a priority queue, or has a
-    limited sprint budget.
+    `classes` are in the order of decreasing importance; `policy` is built from `config`. `arrivals`
+    are theirs if they are no Poisson arrivals. Raises UserError for a policy that no formula here
+    covers: one that is not a priority queue, or has a limited sprint budget, or repeats jobs of
+    `arrivals`.
     """
     discipline = policy.discipline()
     if discipline is None:
@@ -52,18 +62,22 @@ def response_by_formula(
         after_s = policy.timeout_s.get(job_class.name)
         services.append(job if after_s is None else Sprinted(job, after_s, power.speed_up))
     rates = [job_class.rate_per_s for job_class in classes]
-    repeats = discipline is Discipline.PREEMPTIVE_REPEAT
-    wasted = waste(rates, services) if repeats else 0.0
-    responses = response_times(rates, services, discipline)
+    responses: Sequence[ResponseTime]
+    if arrivals is None:
+        responses = response_times(rates, services, discipline)
+    else:
+        responses = priority_queue(arrivals, services, discipline)
+    executions_s = execution_s(rates, services, discipline)
+    wasted = waste(rates, services, discipline)
     return {
         job_class.name: ResponseFigures(
             response_mean_s=response.mean,
             response_p50_s=response.quantile(0.5),
             response_p95_s=response.quantile(0.95),
             response_p99_s=response.quantile(0.99),
-            waiting_mean_s=response.mean - service.mean,
-            execution_mean_s=service.mean,
+            waiting_mean_s=response.mean - executed_s,
+            execution_mean_s=executed_s,
             waste_share=wasted,
         )
-        for job_class, service, response in zip(classes, services, responses, strict=True)
+        for job_class, executed_s, response in zip(classes, executions_s, responses, strict=True)
     }

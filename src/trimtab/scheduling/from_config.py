@@ -73,6 +73,7 @@ def rounds_of(rounds: RoundsConfig) -> RoundServiceTimes:
         shuffle_s=rounds.shuffle_s,
         reduce_task_s=rounds.reduce_task_s,
         distribution=rounds.distribution,
+        map_stages=rounds.map_stages,
         scv=1 / rounds.phases if rounds.distribution == "erlang" else rounds.scv,
     )
 

@@ -8,22 +8,19 @@ from dataclasses import dataclass
 import pyarrow.parquet as pq
 
 from trimtab.clusters.cluster import Level, check_classes
+from trimtab.config.groups.jobs.arrivals import ArrivalKind
 from trimtab.config.groups.policy import PolicyConfig
-from trimtab.config.groups.trace import ArrivalKind
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
 from trimtab.policies.facts import PolicyInputs
 from trimtab.policies.registry import build_policy
-from trimtab.queueing.poisson_priority import Discipline, server_time_s
+from trimtab.queueing.poisson_priority import REPEATING, Discipline, server_time_s
 from trimtab.queueing.services import Service, Sprinted
 from trimtab.scheduling.deflator import EngineClass
-from trimtab.scheduling.engine_model import engine_classes
+from trimtab.scheduling.engine_model import STATIONARY, engine_classes
 from trimtab.scheduling.setting import Setting, facts_of
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.simulate import offered_load
-
-# Other arrivals end by themselves: what waits at their end does not depend on a number of jobs.
-_STATIONARY = (ArrivalKind.POISSON, ArrivalKind.MARKOVIAN)
 
 
 @dataclass(frozen=True)
@@ -63,15 +60,19 @@ def warn_if_unstable(setting: Setting, policy: PolicyConfig) -> CellLoad | None:
 def load_of(setting: Setting, policy: PolicyConfig) -> CellLoad | None:
     """Return the load of a cell without simulating; None for arrivals without a steady state.
 
-    On an engine with Poisson arrivals it follows from rates, processing times and the policy: see
-    `engine_load`. Elsewhere it is the work of the drawn jobs, without repeats and sprints. Raises
+    On an engine it follows from rates, processing times and the policy: see `engine_load`.
+    Elsewhere, and where jobs repeat and arrivals are no Poisson arrivals, it is the work of the
+    drawn jobs, without repeats and sprints. Raises
     UserError for a policy that cannot be built, a class without a place, or an invalid trace.
     """
-    if setting.stage.trace.arrivals.kind not in _STATIONARY:
+    if setting.stage.trace.arrivals.kind not in STATIONARY:
         return None
     facts = facts_of(setting)
     check_classes(facts.cluster, facts.job_classes)
     built = build_policy(policy.kind, policy.parameters, facts)
+    poisson = setting.stage.trace.arrivals.kind == ArrivalKind.POISSON
+    if built.discipline() in REPEATING and not poisson:
+        return _load_of_drawn_jobs(setting, facts, built)
     try:
         classes = engine_classes(setting.stage, setting.facts.original, setting.bound)
     except UserError:  # no formula covers it
@@ -112,7 +113,7 @@ def engine_load(
         services, saved = unsprinted, (speed_up - 1) * policy.replenish_s_per_s
     times_s = server_time_s(rates, services, discipline)
     total = sum(rate * time_s for rate, time_s in zip(rates, times_s, strict=True))
-    return CellLoad(total - saved, discipline is Discipline.PREEMPTIVE_REPEAT)
+    return CellLoad(total - saved, discipline in REPEATING)
 
 
 def _load_of_drawn_jobs(setting: Setting, facts: PolicyInputs, policy: Policy) -> CellLoad | None:

@@ -1,52 +1,30 @@
 """The trace of a stage, drawn or read by its YAML, and its facts: `trace.json`."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from trimtab.clusters.hardware_types import GIB
-from trimtab.clusters.round_times import service_times
-from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.trace import (
-    JobClassConfig,
-    TraceConfig,
-    TraceFormat,
-    WorkConfig,
-)
+from trimtab.config.groups.jobs.arrivals import TraceFormat
+from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
 from trimtab.progress import tell
-from trimtab.records.trace_facts import (
-    ArrivalCounts,
-    ClassFacts,
-    MeasuredWorkload,
-    ServiceSource,
-    TraceFacts,
-)
-from trimtab.scheduling.from_config import cluster_of, measured_work, rounds_of
+from trimtab.records.trace_facts import ArrivalCounts, ClassFacts, ServiceSource, TraceFacts
+from trimtab.scheduling.arrival_rates import arrival_process, poisson_rates, shares
+from trimtab.scheduling.from_config import cluster_of
 from trimtab.scheduling.measured import MeasuredClasses, with_rounds
-from trimtab.traces import distribution
+from trimtab.scheduling.synthetic import synthetic_class
 from trimtab.traces.formats.registry import read_format
-from trimtab.traces.generators import (
-    RoundCounts,
-    SyntheticClass,
-    TaskCounts,
-    bursts,
-    marked_markovian,
-    poisson,
-    rates_for_load,
-)
+from trimtab.traces.generators import bursts, marked_markovian, poisson
 from trimtab.traces.room import NodeSize, fitting, renumbered
 from trimtab.traces.table import arrivals_by_class, class_statistics, read_trace, write_trace
 
 _BINS = 120
-_SAMPLE = 20_000  # jobs that estimate the mean service time
 
 
 def make_trace(stage: TraceStage, measured: MeasuredClasses, destination: Path) -> None:
@@ -112,22 +90,6 @@ def _service_source(trace: TraceConfig, measured: MeasuredClasses) -> ServiceSou
     return ServiceSource.RECORDED if trace.arrivals.kind == "file" else ServiceSource.DRAWN
 
 
-@dataclass(frozen=True)
-class Empirical:
-    """The empirical distribution: one of the measured values, equally probable."""
-
-    values: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """The mean of the values."""
-        return float(np.mean(self.values))
-
-    def draw(self, rng: np.random.Generator, size: int) -> NDArray[np.float64]:
-        """Return `size` independent draws."""
-        return rng.choice(np.array(self.values), size)
-
-
 def frames_of(
     stage: TraceStage, measured: MeasuredClasses, skipped: Counter[str]
 ) -> Iterable[pd.DataFrame]:
@@ -141,15 +103,19 @@ def frames_of(
     config, arrivals = stage.trace, stage.trace.arrivals
     if arrivals.kind == "file" and arrivals.format is not None:
         return _some(_recorded(stage, arrivals.format, skipped), config.name, skipped)
-    classes = [_synthetic(stage, name, measured.workloads.get(name)) for name in config.classes]
+    classes = [
+        synthetic_class(stage, name, measured.workloads.get(name)) for name in config.classes
+    ]
     if arrivals.kind == "bursts":
-        return bursts(classes, _shares(config), config.seed, arrivals.jobs, arrivals.bursts,
+        return bursts(classes, shares(config), config.seed, arrivals.jobs, arrivals.bursts,
                       arrivals.horizon_s)  # fmt: skip
-    if arrivals.kind == "markovian":
-        marked = [arrivals.marked[job_class.name] for job_class in classes]
-        return marked_markovian(classes, arrivals.transitions, marked, config.seed, arrivals.jobs)
-    rates = rates_of(stage, measured.original)
-    return poisson(classes, list(rates.values()), config.seed, arrivals.jobs)
+    if arrivals.kind == "poisson":
+        rates = poisson_rates(stage, measured.original)
+        return poisson(classes, list(rates.values()), config.seed, arrivals.jobs)
+    process = arrival_process(stage, measured.original)
+    return marked_markovian(
+        classes, process.hidden, list(process.marked), config.seed, arrivals.jobs
+    )
 
 
 def _recorded(
@@ -180,94 +146,3 @@ def _some(
         raise UserError(
             f"trace {trace}: no job is left, expected at least one; left out: {_left_out(skipped)}"
         )
-
-
-def rates_of(stage: TraceStage, original: Mapping[str, MeasuredWorkload]) -> dict[str, float]:
-    """Return the arrival rate of each class of Poisson arrivals, 1/s."""
-    config, shares = stage.trace, _shares(stage.trace)
-    if config.arrivals.rate_per_s:
-        rates = [config.arrivals.rate_per_s * share for share in shares]
-    else:
-        demand = [_demand(stage, name, original.get(name)) for name in config.classes]
-        load = config.arrivals.load * _capacity(stage)
-        rates = rates_for_load(load, demand, shares).tolist()
-    return dict(zip(config.classes, rates, strict=True))
-
-
-def _shares(config: TraceConfig) -> list[float]:
-    total = sum(facts.share for facts in config.classes.values())
-    return [facts.share / total for facts in config.classes.values()]
-
-
-def _synthetic(stage: TraceStage, name: str, measured: MeasuredWorkload | None) -> SyntheticClass:
-    facts = stage.trace.classes[name]
-    memory_bytes = int(facts.memory_gib * GIB) if measured is None else measured.memory_bytes
-    return SyntheticClass(
-        name=name,
-        priority=facts.priority,
-        cpu_milli=stage.cluster.engine_slots * 1000 or round(facts.cores * 1000),
-        gpu_milli=round(facts.gpus * 1000),
-        memory_bytes=memory_bytes,
-        work=_work(facts, stage.hardware, measured),
-    )
-
-
-def _work(
-    facts: JobClassConfig, hardware: Sequence[Hardware], measured: MeasuredWorkload | None
-) -> distribution.Distribution | RoundCounts:
-    if measured is not None:
-        (machine,) = [node_type for node_type in hardware if node_type.name == measured.hardware]
-        return Empirical(measured_work(measured, machine))
-    if facts.rounds.map_tasks:
-        # The rounds' times leave out rounds without tasks; here the count has to be 1 or more.
-        scv = facts.rounds.size_scv
-        return RoundCounts(
-            TaskCounts((facts.rounds.map_tasks,), (1.0,)),
-            TaskCounts((max(1, facts.rounds.reduce_tasks),), (1.0,)),
-            distribution.LogNormal(1.0, scv) if scv else distribution.Deterministic(1.0),
-        )
-    return _distribution(facts.work)
-
-
-def _distribution(work: WorkConfig) -> distribution.Distribution:
-    match work.distribution:
-        case "deterministic":
-            return distribution.Deterministic(work.mean_s)
-        case "erlang":
-            return distribution.Erlang(work.mean_s, work.phases)
-        case "uniform":
-            return distribution.Uniform(work.minimum_s, work.maximum_s)
-        case "lognormal":
-            return distribution.LogNormal(work.mean_s, work.scv)
-        case "hyperexponential":
-            return distribution.HyperExponential(work.mean_s, work.scv)
-        case _:
-            return distribution.Exponential(work.mean_s)
-
-
-def _demand(stage: TraceStage, name: str, measured: MeasuredWorkload | None) -> float:
-    """Return the demand of an average job: core seconds, or seconds of an engine."""
-    synthetic, engine_slots = _synthetic(stage, name, measured), stage.cluster.engine_slots
-    if not isinstance(synthetic.work, RoundCounts):
-        cores = 1.0 if engine_slots else synthetic.cpu_milli / 1000
-        return synthetic.work.mean * cores
-    jobs = np.arange(_SAMPLE)
-    maps = np.full(_SAMPLE, synthetic.work.map_tasks.counts[0])
-    reduces = np.full(_SAMPLE, synthetic.work.reduce_tasks.counts[0])
-    slots = np.full(_SAMPLE, max(1, engine_slots or synthetic.cpu_milli // 1000))
-    rounds = rounds_of(stage.trace.classes[name].rounds)
-    return float(service_times(rounds, stage.trace.seed, jobs, maps, reduces, slots)[0].mean())
-
-
-def _capacity(stage: TraceStage) -> float:
-    """Return the cluster's capacity in core seconds of the reference node per second.
-
-    An engine counts as 1: it runs one job at a time.
-    """
-    if stage.cluster.engine_slots:
-        return 1.0
-    counts = stage.cluster.nodes.values()
-    return sum(
-        count * machine.cores * machine.speed
-        for count, machine in zip(counts, stage.hardware, strict=True)
-    )

@@ -13,6 +13,7 @@ from trimtab.clusters.compiled import compiled
 from trimtab.clusters.round_times import service_times
 from trimtab.errors import UserError
 from trimtab.policies.layout import ARRIVAL, NIL, SHAPE
+from trimtab.simulation.resampling import NOTHING, ServiceTimes
 
 _COLUMNS = ("job", "arrival_s", "priority", "cpu_milli", "gpu_milli", "memory_bytes", "work_s")
 # The errors that _pass_over may find: the column, and the expectation.
@@ -108,7 +109,7 @@ class Arrivals:
 
     `drop_ratio` is by job class, `seed` is for the rounds' times. `shapes` are the SHAPE records of
     the first `count` shapes. `work_by_class` sums the arrived work times its requested thousandths
-    of a core.
+    of a core. Evicted jobs may draw from `service_times`.
     """
 
     cluster: Cluster
@@ -121,6 +122,7 @@ class Arrivals:
     last_job: int = -1
     first_arrival_s: float = 0.0
     last_arrival_s: float = 0.0
+    service_times: ServiceTimes = NOTHING
 
     def __post_init__(self) -> None:
         self._names = [job_class.name for job_class in self.job_classes]

@@ -25,6 +25,7 @@ from trimtab.simulation.kernel.driver import KernelSimulator
 from trimtab.simulation.kernel.model import class_tables
 from trimtab.simulation.prefetcher import Prefetcher
 from trimtab.simulation.reference.simulator import ReferenceSimulator
+from trimtab.simulation.resampling import NOTHING, service_times_of
 from trimtab.simulation.result import (
     Files,
     Frames,
@@ -67,10 +68,18 @@ def simulate(
     """
     check_classes(cluster, job_classes)
     policy = copy.deepcopy(policy)  # policies may have state
+    if policy.resamples and not isinstance(trace, pd.DataFrame | Path):
+        trace = pd.concat(trace, ignore_index=True)  # draws are from all jobs
+    service_times = NOTHING
     if isinstance(trace, pd.DataFrame | Path):
         checked = Arrivals(cluster, job_classes, policy.drop_ratio, seed)
+        chunks = []
         for frame in _chunks(trace):
-            checked.chunk(frame)
+            chunk = checked.chunk(frame)
+            if policy.resamples:
+                chunks.append(chunk)
+        if chunks:
+            service_times = service_times_of(chunks, checked.shapes, len(job_classes))
         _warn_of_load(offered_load(checked, policy.level))
 
     names = [job_class.name for job_class in job_classes]
@@ -78,7 +87,7 @@ def simulate(
         sample_s or INFINITY, keep_allocations, policy.maintain_s, _maintenance(policy, names)
     )
     compiled = policy.placement_rule is not None and not reference
-    arrivals = Arrivals(cluster, job_classes, policy.drop_ratio, seed)
+    arrivals = Arrivals(cluster, job_classes, policy.drop_ratio, seed, service_times=service_times)
     simulator = (KernelSimulator if compiled else ReferenceSimulator)(arrivals, policy, demand)
     sums, frames = FigureSums(names), Frames()
     kept = ["load", *["jobs"] * keep_jobs, *["allocations"] * keep_allocations]

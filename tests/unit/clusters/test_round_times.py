@@ -1,5 +1,6 @@
 import heapq
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,6 +30,27 @@ def test_equal_tasks_run_in_waves(maps: int, reduces: int, slots: int) -> None:
 
 def test_a_job_without_reduce_tasks_has_no_shuffle() -> None:
     assert one(FIXED, 4, 0, 2)[0] == pytest.approx(2.0 + 2 * 3.0)
+
+
+@pytest.mark.parametrize(
+    ("drop", "left"),  # of six stages of 50 tasks: Rocha's thesis, section 4.4.3
+    [(0.0, 300), (0.01, 300), (0.02, 294), (0.05, 258), (0.1, 216), (0.2, 150)],
+)
+def test_drop_ratios_compound_from_stage_to_stage(drop: float, left: int) -> None:
+    rounds = replace(FIXED, map_stages=6)
+    work_s, dropped = one(rounds, 50, 0, 1, drop)
+    assert dropped == 300 - left
+    assert work_s == pytest.approx(2.0 + 3.0 * left)  # one task at a time
+
+
+@given(counts, st.integers(1, 6), st.integers(1, 25), st.integers(0, 90))
+def test_stages_wait_for_one_another(maps: int, stages: int, slots: int, percent: int) -> None:
+    left, waves = maps, 0
+    for _ in range(stages):
+        left = kept_tasks(left, percent / 100)
+        waves += -(-left // slots)
+    work_s, _ = one(replace(FIXED, map_stages=stages), maps, 0, slots, percent / 100)
+    assert work_s == pytest.approx(2.0 + 3.0 * waves)
 
 
 @given(st.integers(0, 400), st.integers(0, 100))

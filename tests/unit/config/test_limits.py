@@ -16,7 +16,8 @@ from trimtab.config.fields import MistakeError
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.experiment import Schedule
-from trimtab.config.groups.trace import ArrivalsConfig, RoundsConfig, WorkConfig
+from trimtab.config.groups.jobs.arrivals import ArrivalsConfig
+from trimtab.config.groups.trace import RoundsConfig, WorkConfig
 from trimtab.config.limits import UnreadableFileError, check_values, yaml_values
 from trimtab.config.root import Profiling, Settle, Verify
 from trimtab.config.validate import checked

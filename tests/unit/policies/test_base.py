@@ -55,14 +55,16 @@ def test_the_discipline_of_each_preemption() -> None:
     disciplines = [
         Discipline.NON_PREEMPTIVE,
         Discipline.PREEMPTIVE_REPEAT,
+        Discipline.PREEMPTIVE_RESAMPLE,
         Discipline.PREEMPTIVE_RESUME,
     ]
-    policies = [Priority(preemption) for preemption in ("none", "repeat", "resume")]
+    policies = [Priority(preemption) for preemption in ("none", "repeat", "resample", "resume")]
     assert [policy.discipline() for policy in policies] == disciplines
-    assert [(policy.evicts, policy.resumes) for policy in policies] == [
-        (False, False),
-        (True, False),
-        (True, True),
+    assert [(policy.evicts, policy.resamples, policy.resumes) for policy in policies] == [
+        (False, False, False),
+        (True, False, False),
+        (True, True, False),
+        (True, False, True),
     ]
     assert Dias().discipline() is Discipline.NON_PREEMPTIVE
     assert FirstComeFirstServed().discipline() is None

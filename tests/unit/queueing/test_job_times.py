@@ -1,6 +1,7 @@
 import heapq
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -187,3 +188,13 @@ def test_a_job_with_nothing_to_do_is_no_job() -> None:
     model = TaskModel(0.0, 1.0, 0.0, 1.0, {2: 1.0}, {0: 0.5, 1: 0.5}, 2)
     with pytest.raises(ModelError, match=r"probability 0\.5 a job has nothing"):
         model.processing_time(1.0)
+
+
+def test_stages_drop_tasks_of_those_that_are_left() -> None:
+    # One task at a time, of 2 s: of three stages of 10 tasks, 8, 7 and 6 are left.
+    model = TaskModel(1.0, 2.0, 0.0, 0.0, {10: 1.0}, {0: 1.0}, 1, map_stages=3)
+    job = model.processing_time(0.2)
+    assert job.mean == pytest.approx(1.0 + 2.0 * 21)
+    assert job.moment(2) - job.mean**2 == pytest.approx(1.0 + 4.0 * 21)
+    with pytest.raises(ModelError, match="one stage of map tasks or more, not 0"):
+        replace(model, map_stages=0)

@@ -21,7 +21,7 @@ from trimtab.queueing.phase_type import (
 )
 from trimtab.queueing.poisson_priority import Discipline, response_times
 
-NON_PREEMPTIVE, RESUME, REPEAT = Discipline
+NON_PREEMPTIVE, RESUME, REPEAT, _ = Discipline
 DISCIPLINES = {False: NON_PREEMPTIVE, True: RESUME}
 
 

@@ -31,11 +31,15 @@ from trimtab.queueing.poisson_priority import (
     Discipline,
     PriorityResponse,
     response_times,
+    server_time_s,
     waste,
+)
+from trimtab.queueing.poisson_priority import (
+    execution_s as execution_s_of,
 )
 from trimtab.queueing.services import Sprinted
 
-NON_PREEMPTIVE, RESUME, REPEAT = Discipline
+NON_PREEMPTIVE, RESUME, REPEAT, RESAMPLE = Discipline
 FORMULAS = {NON_PREEMPTIVE: cobham, RESUME: preemptive_resume, REPEAT: preemptive_repeat}
 THREE = [erlang(3, 6.0), fit_two_moments(1.0, 0.3), erlang(2, 3.0)]
 RATES = [0.15, 0.1, 0.25]
@@ -161,9 +165,9 @@ def test_gavers_values() -> None:
         assert low.mean == pytest.approx(mean, abs=5e-4)
         alone = pollaczek_khinchine(0.2, service)[0] + 1
         assert high.mean == pytest.approx(alone, rel=1e-12)
-        assert waste([0.2, 0.4], [service] * 2) == pytest.approx(wasted, abs=5e-4)
-    assert waste([0.2, 0.4], [exponential(1.0)] * 2) == pytest.approx(1 / 7, rel=1e-12)
-    assert waste([0.2], [exponential(1.0)]) == 0
+        assert waste([0.2, 0.4], [service] * 2, REPEAT) == pytest.approx(wasted, abs=5e-4)
+    assert waste([0.2, 0.4], [exponential(1.0)] * 2, REPEAT) == pytest.approx(1 / 7, rel=1e-12)
+    assert waste([0.2], [exponential(1.0)], REPEAT) == 0
 
 
 def test_the_solver_for_marked_markovian_arrivals_agrees() -> None:
@@ -202,10 +206,51 @@ def test_simulated(discipline: Discipline) -> None:
     assert_simulated(response_times(RATES, THREE, discipline), simulated)
 
 
-def test_simulated_repetitions() -> None:
-    simulated, wasted = simulate_repeating(RATES, THREE, 150_000, seed=5)
-    assert_simulated(response_times(RATES, THREE, REPEAT), simulated)
-    assert waste(RATES, THREE) == pytest.approx(wasted, rel=0.03)
+@pytest.mark.parametrize("discipline", [REPEAT, RESAMPLE])
+def test_simulated_repetitions(discipline: Discipline) -> None:
+    simulated, wasted = simulate_repeating(RATES, THREE, 150_000, 5, discipline is RESAMPLE)
+    assert_simulated(response_times(RATES, THREE, discipline), simulated)
+    assert waste(RATES, THREE, discipline) == pytest.approx(wasted, rel=0.03)
+
+
+@given(queues())
+@settings(max_examples=30)
+def test_resampled_exponential_times_are_resumed(
+    queue: tuple[list[float], list[PhaseType]],
+) -> None:
+    """A new exponential time is distributed as the rest of the old one."""
+    rates, services = queue
+    exponentials = [exponential(1 / service.mean) for service in services]
+    new, old = (response_times(rates, exponentials, each) for each in (RESAMPLE, RESUME))
+    for one, other in zip(new, old, strict=True):
+        assert [one.moment(k) for k in (1, 2, 3)] == pytest.approx(
+            [other.moment(k) for k in (1, 2, 3)], rel=1e-8
+        )
+        assert waiting_s(one) == pytest.approx(waiting_s(other), rel=1e-9)
+    t = old[-1].mean * np.array([0.1, 1.0, 4.0])
+    np.testing.assert_allclose(new[-1].tail(t), old[-1].tail(t), atol=1e-8)
+
+
+def test_resampled_equal_times_are_repeated() -> None:
+    """Where all times of a class are nearly equal, a new one is the old one."""
+    services = [erlang(900, 900 / mean) for mean in (1.0, 1.5, 0.5)]
+    new, old = (response_times([0.15, 0.1, 0.2], services, each) for each in (RESAMPLE, REPEAT))
+    assert means(new) == pytest.approx(means(old), rel=2e-3)
+    assert float(new[2].tail(6.0)) == pytest.approx(float(old[2].tail(6.0)), rel=5e-3)
+
+
+@given(queues())
+@settings(max_examples=30)
+def test_resampling_never_wastes_more_than_repeating(
+    queue: tuple[list[float], list[PhaseType]],
+) -> None:
+    """By Jensen: a long time that is kept is interrupted again and again."""
+    rates, services = queue
+    again, new = (server_time_s(rates, services, each) for each in (REPEAT, RESAMPLE))
+    assert all(one <= other * (1 + 1e-9) for one, other in zip(new, again, strict=True))
+    finished = execution_s_of(rates, services, RESAMPLE)
+    assert all(one <= each.mean * (1 + 1e-9) for one, each in zip(finished, services, strict=True))
+    assert waste(rates, services, RESAMPLE) + 1e-12 >= 0
 
 
 def test_sprinting_at_once_is_a_faster_server_for_that_class() -> None:

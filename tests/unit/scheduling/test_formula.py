@@ -1,10 +1,12 @@
 """The formulas of a cell: which cover it, and that they get its rates and processing times."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from trimtab.config import Configurations
+from trimtab.config.groups.jobs.arrivals import ArrivalsConfig
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
@@ -13,9 +15,14 @@ from trimtab.policies.dias import Dias
 from trimtab.policies.kubernetes import Kubernetes
 from trimtab.policies.priority import Priority
 from trimtab.queueing.services import Sprinted
+from trimtab.records.summary import Summary
+from trimtab.scheduling.cell import simulate_cell
 from trimtab.scheduling.deflator import EngineClass
-from trimtab.scheduling.engine_model import engine_classes, engine_power
-from trimtab.scheduling.formula import response_by_formula
+from trimtab.scheduling.engine_model import engine_arrivals, engine_classes, engine_power
+from trimtab.scheduling.formula import calculate, response_by_formula
+from trimtab.scheduling.make_trace import make_trace
+from trimtab.scheduling.measured import MeasuredClasses
+from trimtab.scheduling.setting import setting_of
 
 PROJECT = Path(__file__).resolve().parents[3]
 EXPONENTIAL = [
@@ -130,3 +137,86 @@ def test_a_cluster_that_jobs_share_has_no_formula() -> None:
     hardware = given.options("hardware", cluster.nodes)
     with pytest.raises(UserError, match="formulas need an engine"):
         engine_classes(TraceStage(cluster, hardware, given.root.trace), {})
+
+
+def with_arrivals(arrivals: ArrivalsConfig) -> tuple[TraceStage, list[EngineClass]]:
+    given = configurations(*EXPONENTIAL)
+    cluster = given.option("cluster", "dias_engine")
+    trace = replace(given.root.trace, arrivals=arrivals)
+    stage = TraceStage(cluster, given.options("hardware", cluster.nodes), trace)
+    return stage, engine_classes(stage, {})
+
+
+@pytest.mark.parametrize("preemption", ["none", "resume"])
+def test_one_phase_of_modulated_arrivals_is_poisson(preemption: str) -> None:
+    rates = {"high": [0.004], "low": [0.012]}
+    bursts = ArrivalsConfig("modulated", 9, switching=[[0.0]], phase_rates=rates)
+    stage, classes = with_arrivals(bursts)
+    assert [one.rate_per_s for one in classes] == pytest.approx([0.004, 0.012])
+    power = engine_power(stage.cluster, stage.hardware)
+    policy, config = Priority(preemption), PolicyConfig("p", "priority")
+    arrivals = engine_arrivals(stage, {})
+    assert arrivals is not None
+    marked = response_by_formula(classes, power, policy, config, arrivals)
+    poisson = response_by_formula(classes, power, policy, config)
+    for name in ("high", "low"):
+        for figure in ("response_mean_s", "response_p95_s", "waiting_mean_s", "execution_mean_s"):
+            expected = getattr(poisson[name], figure)
+            assert getattr(marked[name], figure) == pytest.approx(expected, rel=1e-6)
+
+
+def test_bursts_make_all_wait_longer_at_the_same_rates() -> None:
+    switching, even = [[-0.001, 0.001], [0.003, -0.003]], {"high": [0.004] * 2, "low": [0.012] * 2}
+    uneven = {"high": [0.002, 0.01], "low": [0.006, 0.03]}  # the same by 3 to 1
+    responses = []
+    for rates in (even, uneven):
+        arrivals = ArrivalsConfig("modulated", 9, switching=switching, phase_rates=rates)
+        stage, classes = with_arrivals(arrivals)
+        assert [one.rate_per_s for one in classes] == pytest.approx([0.004, 0.012])
+        found = response_by_formula(
+            classes,
+            engine_power(stage.cluster, stage.hardware),
+            Priority("none"),
+            PolicyConfig("p", "priority"),
+            engine_arrivals(stage, {}),
+        )
+        responses.append([found[name].response_mean_s for name in ("high", "low")])
+    assert responses[1][0] > responses[0][0] and responses[1][1] > 1.5 * responses[0][1]
+
+
+@pytest.mark.parametrize("preemption", ["repeat", "resample"])
+def test_no_formula_repeats_jobs_of_marked_arrivals(preemption: str) -> None:
+    rates = {"high": [0.004], "low": [0.012]}
+    stage, classes = with_arrivals(
+        ArrivalsConfig("modulated", 9, switching=[[0.0]], phase_rates=rates)
+    )
+    power = engine_power(stage.cluster, stage.hardware)
+    with pytest.raises(UserError, match=f"no formula for preemptive-{preemption} of marked"):
+        response_by_formula(
+            classes,
+            power,
+            Priority(preemption),
+            PolicyConfig("p", "priority"),
+            engine_arrivals(stage, {}),
+        )
+
+
+def test_a_cell_of_bursty_arrivals_is_simulated_as_calculated(tmp_path: Path) -> None:
+    switching = [[-0.004, 0.004], [0.012, -0.012]]
+    rates = {"high": [0.002, 0.014], "low": [0.01, 0.03]}
+    stage, _ = with_arrivals(
+        ArrivalsConfig("modulated", 60_000, load=0.6, switching=switching, phase_rates=rates)
+    )
+    make_trace(stage, MeasuredClasses(), tmp_path)
+    setting = setting_of(stage, tmp_path / "trace.parquet", tmp_path / "trace.json")
+    policy = PolicyConfig("np", "priority", parameters={"preemption": "none", "level": 0})
+    formula = calculate(setting, policy)
+    assert formula.model == "phase-type processing times, marked Markovian arrivals"
+    simulate_cell(setting, policy, replications=4, is_baseline=True, destination=tmp_path)
+    summary = Summary.read(tmp_path / "summary.json")
+    assert summary.load == pytest.approx(0.6, rel=0.01)
+    for name, by_formula in formula.classes.items():
+        simulated = summary.classes[name]
+        half = simulated.response_mean_s_half_width_99
+        assert abs(simulated.response_mean_s - by_formula.response_mean_s) < half
+        assert half < 0.12 * by_formula.response_mean_s

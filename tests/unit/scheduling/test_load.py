@@ -13,8 +13,9 @@ from trimtab.clusters.cluster import Level
 from trimtab.config import Configurations
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.jobs.arrivals import ArrivalsConfig
 from trimtab.config.groups.policy import PolicyConfig
-from trimtab.config.groups.trace import ArrivalsConfig, JobClassConfig, TraceConfig, WorkConfig
+from trimtab.config.groups.trace import JobClassConfig, TraceConfig, WorkConfig
 from trimtab.config.stages import TraceStage
 from trimtab.policies.dias import Dias
 from trimtab.policies.priority import Priority

@@ -4,24 +4,21 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.trace import (
-    ArrivalsConfig,
-    JobClassConfig,
-    RoundsConfig,
-    TraceConfig,
-    TraceFormat,
-    WorkConfig,
-)
+from trimtab.config.groups.jobs.arrivals import ArrivalsConfig, TraceFormat
+from trimtab.config.groups.trace import JobClassConfig, RoundsConfig, TraceConfig, WorkConfig
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
 from trimtab.progress import telling
 from trimtab.records.measured_rounds import RoundTimes
 from trimtab.records.trace_facts import MeasuredWorkload, ServiceSource, TraceFacts
-from trimtab.scheduling.make_trace import make_trace, rates_of
+from trimtab.scheduling.arrival_rates import arrival_process, poisson_rates
+from trimtab.scheduling.make_trace import frames_of, make_trace
 from trimtab.scheduling.measured import MeasuredClasses, with_rounds
 from trimtab.traces.formats.registry import READERS, read_format
 from trimtab.traces.table import read_trace
@@ -44,7 +41,7 @@ def test_the_load_is_of_all_cores_at_their_speed() -> None:
         one=JobClassConfig(share=3, cores=2, work=WorkConfig(mean_s=10)),
         other=JobClassConfig(work=WorkConfig(mean_s=4)),
     )
-    rates = rates_of(TraceStage(PAIR, [SMALL, LARGE], config), {})
+    rates = poisson_rates(TraceStage(PAIR, [SMALL, LARGE], config), {})
     capacity = 2 * 2.0 + 2 * 4 * 1.0
     assert rates["one"] * 2 * 10 + rates["other"] * 4 == pytest.approx(0.5 * capacity)
     assert rates["one"] == pytest.approx(3 * rates["other"])
@@ -54,7 +51,51 @@ def test_an_engine_has_one_job_at_a_time() -> None:
     rounds = RoundsConfig(map_tasks=4, set_up_s=1, map_task_s=2, distribution="deterministic")
     config = drawn(jobs=JobClassConfig(rounds=rounds))
     engine = ClusterConfig("engine", {"large": 1}, engine_slots=4)
-    assert rates_of(TraceStage(engine, [LARGE], config), {})["jobs"] * 3 == pytest.approx(0.5)
+    assert poisson_rates(TraceStage(engine, [LARGE], config), {})["jobs"] * 3 == pytest.approx(0.5)
+
+
+CHAIN = [[-0.1, 0.1], [0.3, -0.3]]  # three quarters of the time in the first phase
+BURSTS = ArrivalsConfig(
+    "modulated", 4000, switching=CHAIN, phase_rates={"one": [1.0, 5.0], "other": [0.0, 2.0]}
+)
+SAME_IN_MATRICES = ArrivalsConfig(
+    "markovian",
+    4000,
+    transitions=[[-1.1, 0.1], [0.3, -7.3]],
+    marked={"one": [[1.0, 0.0], [0.0, 5.0]], "other": [[0.0, 0.0], [0.0, 2.0]]},
+)
+TWO = {
+    "one": JobClassConfig(cores=2, work=WorkConfig(mean_s=10)),
+    "other": JobClassConfig(work=WorkConfig(mean_s=4)),
+}
+
+
+@pytest.mark.parametrize("arrivals", [BURSTS, SAME_IN_MATRICES])
+def test_modulated_arrivals_have_the_rates_of_their_phases(arrivals: ArrivalsConfig) -> None:
+    stage = TraceStage(PAIR, [SMALL, LARGE], TraceConfig("bursts", 3, arrivals, TWO))
+    process = arrival_process(stage, {})
+    assert process.rates == pytest.approx([0.75 * 1 + 0.25 * 5, 0.25 * 2])
+    trace = pd.concat(frames_of(stage, MeasuredClasses(), Counter()))
+    assert len(trace) == 4000
+    # The share is of many short stays in both phases.
+    assert (trace["job_class"] == "one").mean() == pytest.approx(2 / 2.5, abs=0.05)
+    gaps_s = np.diff(trace["arrival_s"])
+    assert gaps_s.mean() == pytest.approx(1 / 2.5, rel=0.2)
+    assert gaps_s.var() / gaps_s.mean() ** 2 > 1.3  # Poisson arrivals: 1
+
+
+@pytest.mark.parametrize("arrivals", [BURSTS, SAME_IN_MATRICES])
+def test_a_load_makes_all_of_a_process_faster(arrivals: ArrivalsConfig) -> None:
+    loaded = replace(arrivals, load=0.5)
+    own, scaled = (
+        arrival_process(TraceStage(PAIR, [SMALL, LARGE], TraceConfig("t", 3, one, TWO)), {})
+        for one in (arrivals, loaded)
+    )
+    capacity = 2 * 2.0 + 2 * 4 * 1.0
+    assert scaled.rates @ [2 * 10, 4] == pytest.approx(0.5 * capacity)
+    factor = scaled.rates[0] / own.rates[0]
+    np.testing.assert_allclose(scaled.hidden, factor * own.hidden)
+    np.testing.assert_allclose(scaled.marked, factor * own.marked)
 
 
 def test_both_environments_meet_the_same_arrivals(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.trace import ArrivalsConfig, JobClassConfig, TraceConfig
+from trimtab.config.groups.jobs.arrivals import ArrivalsConfig
+from trimtab.config.groups.trace import JobClassConfig, TraceConfig
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
 from trimtab.records.images.cold_start import (

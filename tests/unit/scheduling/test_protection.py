@@ -13,15 +13,10 @@ from trimtab.clusters.hardware_types import GIB
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.enclave import CostRange, Enclave, PageCache, Secure, ThreadLimit
 from trimtab.config.groups.hardware import FrequencyLevel, Hardware
+from trimtab.config.groups.jobs.arrivals import ArrivalsConfig
 from trimtab.config.groups.objective import ClassLimits, Objective
 from trimtab.config.groups.policy import PolicyConfig
-from trimtab.config.groups.trace import (
-    ArrivalsConfig,
-    JobClassConfig,
-    RoundsConfig,
-    TraceConfig,
-    WorkConfig,
-)
+from trimtab.config.groups.trace import JobClassConfig, RoundsConfig, TraceConfig, WorkConfig
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
 from trimtab.policies.facts import Asked

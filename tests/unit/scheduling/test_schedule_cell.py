@@ -6,15 +6,10 @@ import pytest
 
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import FrequencyLevel, Hardware, Probe
+from trimtab.config.groups.jobs.arrivals import ArrivalsConfig
 from trimtab.config.groups.objective import ClassLimits, Objective
 from trimtab.config.groups.policy import PolicyConfig
-from trimtab.config.groups.trace import (
-    ArrivalsConfig,
-    JobClassConfig,
-    RoundsConfig,
-    TraceConfig,
-    WorkConfig,
-)
+from trimtab.config.groups.trace import JobClassConfig, RoundsConfig, TraceConfig, WorkConfig
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
 from trimtab.policies.facts import PolicyInputs

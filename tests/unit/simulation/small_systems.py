@@ -77,7 +77,7 @@ def policies(draw: st.DrawFn, cluster: Cluster) -> Policy:
         level = draw(st.sampled_from([0, -1]))
         return FirstComeFirstServed(head_of_line=draw(st.booleans()), level=level)
     if kind == "priority":
-        return Priority(draw(st.sampled_from(["none", "repeat", "resume"])))
+        return Priority(draw(st.sampled_from(["none", "repeat", "resample", "resume"])))
     if kind == "dias":
         names = draw(st.sets(st.sampled_from(CLASSES), min_size=1))
         return Dias(

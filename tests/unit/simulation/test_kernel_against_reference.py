@@ -15,6 +15,7 @@ from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batches import SimulationRequest
 from trimtab.simulation.kernel.driver import KernelSimulator
 from trimtab.simulation.reference.simulator import ReferenceSimulator
+from trimtab.simulation.resampling import service_times_of
 
 
 @settings(max_examples=300, suppress_health_check=list(HealthCheck))
@@ -58,9 +59,11 @@ def test_the_power_of_a_paused_migration_stops_at_its_own_node() -> None:
 def _check_same(system: System, size: int) -> NDArray[np.void]:
     """Check that both engines do the same with a system; return its finished jobs."""
     demand = SimulationRequest(1.5, True, math.inf, None)
+    checked = Arrivals(system.cluster, system.job_classes, {}, 0)
+    times = service_times_of([checked.chunk(system.trace)], checked.shapes, len(system.job_classes))
     results = []
     for engine_type in (ReferenceSimulator, KernelSimulator):
-        arrivals = Arrivals(system.cluster, system.job_classes, {}, 0)
+        arrivals = Arrivals(system.cluster, system.job_classes, {}, 0, service_times=times)
         engine = engine_type(arrivals, system.policy, demand)
         chunks = [system.trace[at : at + size] for at in range(0, len(system.trace), size)]
         batches = [(batch.rows, batch.allocations, batch.load) for batch in engine.run(chunks)]

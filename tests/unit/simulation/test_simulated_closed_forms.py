@@ -125,6 +125,29 @@ def test_preemptive_repeat_is_gavers(service: Draw, sojourn_s: float, waste: flo
     assert result.total.waste_share == pytest.approx(waste, rel=0.05)
 
 
+def test_resampled_exponential_jobs_are_resumed_ones() -> None:
+    # Without memory, a new time is as good as the rest of the old one.
+    result = queue(Priority("resample"), [0.4, 0.0, 0.3], [exponential(1.0)] * 3, 5)
+    assert_mean(result, "high", 1 / (1 - 0.3))
+    assert_mean(result, "low", 1 / (1 - 0.3) / (1 - 0.7))
+    assert result.total.waste_share > 0
+
+
+def test_resampled_jobs_of_two_times_are_as_calculated() -> None:
+    # Half the jobs take 0.1 s, half 2.9 s: a long job that is evicted may be a short one next.
+    def work(numbers: np.random.Generator, count: int) -> NDArray[np.float64]:
+        return numbers.choice([0.1, 2.9], count)
+
+    result = queue(Priority("resample"), [0.3, 0.0, 0.4], [work, work, exponential(0.5)], 9)
+    # Interrupted at rate a, an attempt ends with b = E[exp(-a S)]; a try takes (1 - b) / a.
+    unbroken = (np.exp(-0.4 * 0.1) + np.exp(-0.4 * 2.9)) / 2
+    last_s = (0.1 * np.exp(-0.4 * 0.1) + 2.9 * np.exp(-0.4 * 2.9)) / 2 / unbroken
+    assert_mean(result, "low", last_s, "execution_s")
+    busy_s = (1 - unbroken) / 0.4 / unbroken
+    done_s = 0.3 * last_s + 0.4 * 0.5
+    assert result.total.waste_share == pytest.approx(1 - done_s / (0.3 * busy_s + 0.2), rel=0.03)
+
+
 @pytest.mark.filterwarnings("ignore:offered load 1 ")  # of jobs that never sprint
 def test_a_sprint_without_budget_limit_is_another_service_time() -> None:
     # At half speed a job takes 2 S; after T = 1 s of it, the rest goes twice as fast.

@@ -1,14 +1,13 @@
 """Jobs that arrive at a cluster: one YAML in `conf/trace/`."""
 
 from enum import StrEnum
-from typing import Any, Self
+from typing import Annotated, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import (
     CHECKED,
-    CountOrNone,
     InvalidValueError,
     Name,
     NotNegative,
@@ -17,59 +16,28 @@ from trimtab.config.fields import (
     Phases,
     Positive,
     Seed,
+    SomeParts,
     Whole,
     about,
 )
 from trimtab.config.groups.enclave import SecureOrNot
-
-ArrivalKind = StrEnum("ArrivalKind", "POISSON BURSTS MARKOVIAN FILE")
-# Of a recorded trace: the project's own, or a module of `trimtab.traces.formats`.
-TraceFormat = StrEnum(
-    "TraceFormat",
-    "PARQUET SWF GOOGLE_2011 GOOGLE_2019 ALIBABA_2018 ALIBABA_GPU_2020 ALIBABA_GPU_2023 "
-    "AZURE_FUNCTIONS_2019 AZURE_FUNCTIONS_2021 AZURE_LLM PHILLY_TABLE PHILLY_LOG",
+from trimtab.config.groups.jobs.arrivals import (
+    ArrivalKind,
+    ArrivalsConfig,
+    Matrix,
+    TraceFormat,
+    check_markovian,
+    check_modulated,
 )
+
 # Of service times, and of the times of a job's tasks.
 Distribution = StrEnum(
     "Distribution", "DETERMINISTIC EXPONENTIAL ERLANG UNIFORM LOGNORMAL HYPEREXPONENTIAL"
 )
 TaskDistribution = StrEnum("TaskDistribution", "DETERMINISTIC EXPONENTIAL ERLANG LOGNORMAL")
+Stages = Annotated[SomeParts, Field(le=1_000)]
 JobEnvironment = StrEnum("JobEnvironment", "ORIGINAL DEBLOATED")
 SparkProgramName = StrEnum("SparkProgramName", "WORD_POPULARITY TRIANGLE_COUNT")
-_MOST_STATES = 100  # of a Markovian arrival process
-Matrix = list[list[Number]]
-
-
-@dataclass(config=CHECKED)
-class ArrivalsConfig:
-    """When jobs arrive."""
-
-    kind: ArrivalKind = about(
-        "`markovian` is a marked Markovian arrival process, `file` a recorded trace.",
-        default=ArrivalKind.POISSON,
-    )
-    jobs: CountOrNone = about("Number of jobs; 0 with `file`: all.", default=0)
-    load: NotNegative = about(
-        "`poisson`: share of the cluster's time that undropped jobs ask for; 0: see `rate_per_s`.",
-        default=0.0,
-    )
-    rate_per_s: NotNegative = about("`poisson`: rate of all classes.", default=0.0, unit="1/s")
-    bursts: Parts = about("`bursts`: their number.", default=0)
-    horizon_s: NotNegative = about(
-        "`bursts`: the time over which they are spread.", default=0.0, unit="s"
-    )
-    transitions: Matrix = about("`markovian`: matrix D0, by row.", factory=list, unit="1/s")
-    marked: dict[str, Matrix] = about(
-        "`markovian`: matrix D of each class, by row.", factory=dict, unit="1/s"
-    )
-    format: TraceFormat | None = about("`file`: its format.", default=None)
-    files: dict[str, list[str]] = about(
-        "`file`: files of each table of the format's module, relative to the project.",
-        factory=dict,
-    )
-    options: dict[str, Any] = about(
-        "`file`: options of the format's module, as a machine's size.", factory=dict
-    )
 
 
 @dataclass(config=CHECKED)
@@ -97,7 +65,12 @@ class WorkConfig:
 class RoundsConfig:
     """A job of map tasks, a shuffle and reduce tasks (Rocha's thesis, table 4.1)."""
 
-    map_tasks: Parts = about("Map tasks; 0: not a job of rounds.", default=0)
+    map_tasks: Parts = about("Map tasks of each stage; 0: not a job of rounds.", default=0)
+    map_stages: Stages = about(
+        "Stages of map tasks, one after the other. Each drops tasks of those that the one before "
+        "has left.",
+        default=1,
+    )
     reduce_tasks: Parts = about("Reduce tasks.", default=0)
     set_up_s: NotNegative = about("Mean time before the tasks.", default=0.0, unit="s")
     map_task_s: NotNegative = about("Mean time of a map task.", default=0.0, unit="s")
@@ -203,21 +176,15 @@ class TraceConfig:
         if not self.classes:
             raise InvalidValueError("classes", {}, "at least one class of jobs")
         _more_than_0("arrivals.jobs", given.jobs)
-        for name, matrix in {"transitions": given.transitions, **given.marked}.items():
-            if len(matrix) > _MOST_STATES:
-                key = "arrivals.transitions" if name == "transitions" else f"arrivals.marked.{name}"
-                raise InvalidValueError(key, f"{len(matrix)} rows", f"at most {_MOST_STATES}")
         if given.kind == ArrivalKind.POISSON and (given.load > 0) == (given.rate_per_s > 0):
             raise InvalidValueError("arrivals.load", given.load, "either load or rate_per_s")
         if given.kind == ArrivalKind.BURSTS:
             _more_than_0("arrivals.bursts", given.bursts)
             _more_than_0("arrivals.horizon_s", given.horizon_s)
         if given.kind == ArrivalKind.MARKOVIAN:
-            if not given.transitions:
-                raise InvalidValueError("arrivals.transitions", [], "the matrix D0")
-            if set(given.marked) != set(self.classes):
-                expected = f"one matrix for each class, {', '.join(self.classes)}"
-                raise InvalidValueError("arrivals.marked", sorted(given.marked), expected)
+            check_markovian(given, self.classes)
+        if given.kind == ArrivalKind.MODULATED:
+            check_modulated(given, self.classes)
         return self
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from trimtab.policies import layout
 from trimtab.policies.base import Policy
-from trimtab.policies.layout import KernelOutput
+from trimtab.policies.layout import KernelModel, KernelOutput
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batches import Batch, End, LoadRow, SimulationRequest, load_row
 from trimtab.simulation.kernel.loop import run
@@ -28,9 +28,7 @@ class KernelSimulator:
         """Raise UserError where the policy is for another cluster."""
         self._arrivals = arrivals
         self._demand = demand
-        self._model = build_model(
-            arrivals.cluster, arrivals.job_classes, policy, demand.allocations
-        )
+        self._model = self._build_model(policy)
         self._state = build_state(
             self._model, arrivals.cluster, _SLOTS, demand.sample_s, demand.maintain_s
         )
@@ -147,9 +145,17 @@ class KernelSimulator:
         self._finished = []
         clock["maintain_s"] += self._demand.maintain_s
         if policy is not None:
-            arrivals = self._arrivals
-            allocations = self._demand.allocations
-            self._model = build_model(arrivals.cluster, arrivals.job_classes, policy, allocations)
+            self._model = self._build_model(policy)
+
+    def _build_model(self, policy: Policy) -> KernelModel:
+        arrivals = self._arrivals
+        return build_model(
+            arrivals.cluster,
+            arrivals.job_classes,
+            policy,
+            self._demand.allocations,
+            arrivals.service_times,
+        )
 
 
 def _empty_output(allocations: int) -> KernelOutput:

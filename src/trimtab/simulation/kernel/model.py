@@ -10,11 +10,12 @@ from trimtab.errors import UserError
 from trimtab.policies import layout
 from trimtab.policies.base import Policy
 from trimtab.policies.layout import INFINITY, NIL, KernelModel, KernelState
+from trimtab.simulation.resampling import ServiceTimes
 
 # Attributes of every policy, with the same names in the rules.
 _OF_EVERY_POLICY = (
-    "level", "by_priority", "head_of_line", "evicts", "resumes", "free_migration",
-    "restarts_moved", "hold_when_pending", "tick_s", "sprint_level", "budget_s",
+    "level", "by_priority", "head_of_line", "evicts", "resumes", "resamples",
+    "free_migration", "restarts_moved", "hold_when_pending", "tick_s", "sprint_level", "budget_s",
     "replenish_s_per_s",
 )  # fmt: skip
 
@@ -66,7 +67,11 @@ def _rules(policy: Policy, allocations: bool) -> NDArray[np.void]:
 
 
 def build_model(
-    cluster: Cluster, job_classes: Sequence[JobClass], policy: Policy, allocations: bool
+    cluster: Cluster,
+    job_classes: Sequence[JobClass],
+    policy: Policy,
+    allocations: bool,
+    service_times: ServiceTimes,
 ) -> KernelModel:
     """Return the kernel's constants, for a policy that has a `placement_rule`.
 
@@ -97,6 +102,7 @@ def build_model(
         paces,
         np.array(curves, float),
         outage_events(cluster),
+        *service_times,
     )
     policy.fill_kernel(model)
     return model

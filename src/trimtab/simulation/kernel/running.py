@@ -13,6 +13,7 @@ from trimtab.simulation.kernel.capacity import give_back, take
 from trimtab.simulation.kernel.energy import draw_here, stop_here, stop_there
 from trimtab.simulation.kernel.heap import schedule, unschedule
 from trimtab.simulation.kernel.queues import join
+from trimtab.simulation.resampling import resampled_s
 
 
 @inlined
@@ -186,6 +187,9 @@ def evict(m: KernelModel, s: KernelState, out: KernelOutput, slot: int, end: int
     else:
         job.wasted_s += job.kept_s + spent_s
         job.kept_s = 0.0
+        if m.rules[0].resamples:
+            job_class = s.shapes[index(job.shape)].job_class
+            job.work_s = resampled_s(m.work_s, m.works_from, job_class, job.job, job.evictions)
         job.left_s = job.work_s
     join(s, slot)
 

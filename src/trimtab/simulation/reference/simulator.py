@@ -21,6 +21,7 @@ from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batches import Batch, End, LoadRow, SimulationRequest
 from trimtab.simulation.kernel.model import outage_events
 from trimtab.simulation.reference.system import NodeShare, SimulatedJob, System
+from trimtab.simulation.resampling import resampled_s
 
 _BATCH = 1 << 14
 
@@ -282,6 +283,9 @@ class ReferenceSimulator:
             job.kept_s += spent_s
         else:
             job.wasted_s += job.kept_s + spent_s
+            if self._policy.resamples:
+                times, task = self._arrivals.service_times, job.task
+                job.work_s = resampled_s(*times, task.job_class, task.job, job.evictions)
             job.kept_s, job.left_s = 0.0, job.work_s
         bisect.insort(self._waiting, self._key(job))
 

@@ -1,0 +1,1 @@
+"""When the jobs of a trace arrive, and how long they take."""
