@@ -26,6 +26,7 @@ MODULE = re.compile(r"\btrimtab(?:\.[a-z]\w*)+(?![\w/])")
 GUIDES = [
     PROJECT / "README.md",
     PROJECT / "docs/tutorial.md",
+    PROJECT / "docs/tutorial-operators.md",
     *sorted((PROJECT / "docs/how-to").glob("*.md")),
 ]
 ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) ")

@@ -85,6 +85,12 @@ def has_jobs(folder: Path) -> None:
     (folder / "jobs.csv").write_text(jobs)
 
 
+def has_philly(folder: Path) -> None:
+    """The jobs are those that the tutorial names."""
+    has_python(folder)
+    shutil.copy(PROJECT / "examples/queue/philly.csv", folder)
+
+
 def has_slim(folder: Path) -> None:
     """A slim environment, of which the page says how to look at it."""
     has_python(folder)
@@ -97,6 +103,7 @@ def has_slim(folder: Path) -> None:
 WALKS: dict[str, Callable[[Path], None]] = {
     "README.md": has_activated,
     "docs/tutorial.md": has_python,
+    "docs/tutorial-operators.md": has_philly,
     "docs/how-to/check-in-ci.md": has_before,
     "docs/how-to/debloat-what-tests-need.md": has_python,
     "docs/how-to/debloat-your-program.md": has_native,
