@@ -10,10 +10,11 @@ from pydantic import ValidationError
 
 from trimtab.batch.curves import EnergyCurve
 from trimtab.batch.figures import offered_load, recorded_waits, waits_of
-from trimtab.batch.model import Sleep, kinds_of, with_room
+from trimtab.batch.model import kinds_of, with_room
 from trimtab.batch.policies.base import BatchPolicy
 from trimtab.batch.readers.read import ReadJobs
 from trimtab.batch.simulate import BatchResult, simulate_batch
+from trimtab.batch.sleep import Sleep
 from trimtab.clusters.cluster import Cluster, NodeType
 from trimtab.errors import UserError
 from trimtab.records.batch.comparison import NodeGroup, PolicyOutcome, QueueComparison

@@ -49,6 +49,11 @@ def frame(jobs: Sequence[Job], parts: Sequence[Part] | None = None) -> pd.DataFr
         queue=[f"q{number % 2}" for number in numbers],
         priority=[number % 4 for number in numbers],
         recorded_start_s=np.nan,
+        deadline_s=np.nan,
+        image="",
+        least_parts=table["parts"],
+        most_parts=table["parts"],
+        serial_share=0.0,
     )
 
 

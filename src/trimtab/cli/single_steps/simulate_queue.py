@@ -25,9 +25,9 @@ from trimtab.records.batch.comparison import (
 )
 
 if TYPE_CHECKING:
-    from trimtab.batch.model import Sleep
     from trimtab.batch.policies.base import BatchPolicy
     from trimtab.batch.readers.read import ReadJobs
+    from trimtab.batch.sleep import Sleep
     from trimtab.clusters.cluster import Cluster
 
 _DEFAULT = "fcfs,easy"
@@ -141,7 +141,7 @@ def _suits_heats(cluster: "Cluster") -> bool:
 
 
 def _sleep(after_s: float | None) -> "Sleep | None":
-    from trimtab.batch.model import Sleep
+    from trimtab.batch.sleep import Sleep
 
     return None if after_s is None else Sleep(after_s)
 
