@@ -11,6 +11,15 @@ from pydantic import ValidationError
 from trimtab.batch.curves import EnergyCurve
 from trimtab.batch.figures import offered_load, recorded_waits, waits_of
 from trimtab.batch.model import kinds_of, with_room
+from trimtab.batch.operation import (
+    AS_THEY_ARE,
+    Operation,
+    about_operation,
+    check_images,
+    deadlines_of,
+    node_use,
+    startups_of,
+)
 from trimtab.batch.policies.base import BatchPolicy
 from trimtab.batch.readers.read import ReadJobs
 from trimtab.batch.simulate import BatchResult, simulate_batch
@@ -35,6 +44,7 @@ def compare_policies(
     price: EnergyCurve | None = None,
     carbon: EnergyCurve | None = None,
     sleep: Sleep | None = None,
+    operation: Operation = AS_THEY_ARE,
 ) -> QueueComparison:
     """Simulate the jobs of `file` under each policy; write all results into `folder`.
 
@@ -48,10 +58,24 @@ def compare_policies(
             f"--price and --carbon: no power is known of {', '.join(without_power)}; expected"
             " --nodes with names of conf/hardware/, such as epyc_9654:4"
         )
+    if operation.power_cap_w is not None and without_power:
+        raise UserError(
+            f"--power-cap-kw: no power is known of {', '.join(without_power)}; expected --nodes"
+            " with names of conf/hardware/, such as epyc_9654:4"
+        )
+    check_images(file, read.jobs, operation.images)
     folder.mkdir(parents=True, exist_ok=True)
     write_table(folder / "jobs.parquet", BATCH_JOBS, read.jobs)
     results = {
-        name: simulate_batch(read.jobs, cluster, each, sleep=sleep)
+        name: simulate_batch(
+            read.jobs,
+            cluster,
+            each,
+            sleep=sleep,
+            autoscale=operation.autoscale,
+            power_cap_w=operation.power_cap_w,
+            images=operation.images,
+        )
         for name, each in policies.items()
     }
     first = next(iter(results.values()))  # the same jobs fit under all policies
@@ -70,7 +94,8 @@ def compare_policies(
             load=offered_load(jobs, cluster),
             recorded=recorded_waits(jobs),
             policies=[
-                _outcome(name, each, jobs, cluster, price, carbon) for name, each in results.items()
+                _outcome(name, each, jobs, cluster, price, carbon, operation)
+                for name, each in results.items()
             ],
             remarks=[
                 *read.remarks,
@@ -78,7 +103,9 @@ def compare_policies(
                 *(curve.remark for curve in (price, carbon) if curve and curve.remark),
                 *_about_jobs(jobs, cluster, first),
                 *_about_sleep(sleep),
+                *about_operation(jobs, operation),
             ],
+            over_cap=first.over_cap,
         )
     except ValidationError as error:
         raise UserError(
@@ -97,6 +124,8 @@ def _about_nodes(cluster: Cluster, without_power: list[str]) -> Iterator[str]:
         yield f"recorded run times are those on {first}, or on the job's own type of GPU"
     if len(without_power) < len(cluster.node_types):
         yield "energy is modelled, by the idle and the busy power in conf/hardware"
+    if curved := [each.name for each in cluster.node_types if each.load_curve]:
+        yield f"energy of {', '.join(curved)} grows linearly with the load: no load_curve is used"
     if 0 < len(without_power) < len(cluster.node_types):
         yield f"no power is known of {', '.join(without_power)}: it counts as none"
 
@@ -186,6 +215,7 @@ def _outcome(
     cluster: Cluster,
     price: EnergyCurve | None,
     carbon: EnergyCurve | None,
+    operation: Operation,
 ) -> PolicyOutcome:
     schedule = result.schedule.set_axis(jobs.index)
     powered = any(map(has_power, cluster.node_types))
@@ -203,6 +233,10 @@ def _outcome(
         active_energy_j=result.active_energy_j if powered else None,
         cost_eur=_cost(price, result) if price else None,
         carbon_kg=None if grams is None else grams / 1000,
+        peak_power_w=result.peak_power_w if powered else None,
+        deadlines=deadlines_of(jobs, schedule),
+        startups=startups_of(result, operation.images),
+        node_use=node_use(result, operation),
     )
 
 

@@ -48,7 +48,7 @@ class BatchResult:
     GPUs as bits, one row for parts of a job on a node; None unless they are kept. `over_cap`: those
     of `left_out` that need more power alone than the cap. `peak_power_w` counts a job's active
     power from when it gets its nodes. `hours_on`: hours of nodes that are not switched off, by
-    type. `pulls`: how many nodes pulled each image.
+    type. `pulls`: how many nodes pulled each image; `cold_starts`: jobs that waited for one.
     """
 
     schedule: pd.DataFrame
@@ -62,6 +62,7 @@ class BatchResult:
     peak_power_w: float
     hours_on: dict[str, float]
     pulls: dict[str, int]
+    cold_starts: int
     allocations: pd.DataFrame | None
 
 
@@ -111,6 +112,7 @@ def simulate_batch(
         over_cap=int(over_cap.sum()),
         peak_power_w=float(state.clock["peak_mw"][0]) / 1000,
         pulls=_pulls(state, images),
+        cold_starts=int((state.jobs["pulls"] > 0).sum()),
         allocations=_allocations(jobs, state) if keep_allocations else None,
     )
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from small_queues import jobs_of, node_type, nodes
 
-from trimtab.batch.sleep import Sleep
 from trimtab.batch.policies.registry import build_batch_policy
 from trimtab.batch.simulate import simulate_batch
+from trimtab.batch.sleep import Sleep
 from trimtab.clusters.cluster import Cluster, Level, NodeType
 from trimtab.errors import UserError
 

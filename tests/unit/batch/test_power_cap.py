@@ -1,5 +1,7 @@
 """A cap of power: schedules by hand, and what holds of every one."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -126,7 +128,7 @@ def test_power_never_exceeds_the_cap(
             sleep=sleep, power_cap_w=cap_w, keep_allocations=True,
         )  # fmt: skip
     except UserError as error:
-        assert "no job has room" in str(error)  # noqa: PT017
+        assert "no job has room" in str(error)
         return
     too_large = sum(row["parts"] > 2 * (4000 // row["cpu_milli"]) for row in rows) * (not molds)
     assert result.left_out == result.over_cap + too_large == len(rows) - len(result.schedule)
@@ -141,14 +143,12 @@ def power_over_time(
     """Return the power between any two events, from who runs where."""
     schedule = result.schedule.set_index("job")
     assert result.allocations is not None
-    where = {
-        job: sorted(set(of_job["node"])) for job, of_job in result.allocations.groupby("job")
-    }
+    where = {job: sorted(set(of_job["node"])) for job, of_job in result.allocations.groupby("job")}
     gets_s = {job: schedule["start_s"][job] - (sleep.wake_s if sleep else 0.0) for job in where}
     times = sorted({*gets_s.values(), *schedule["start_s"], *schedule["end_s"],
                     *(schedule["end_s"] + (sleep.after_s if sleep else 0.0))})  # fmt: skip
     found = [0.0]
-    for begin, end in zip(times, times[1:], strict=False):
+    for begin, end in pairwise(times):
         middle = (begin + end) / 2
         power_w = 0.0
         for node in range(2):

@@ -19,12 +19,14 @@ from trimtab.extras import extra_of
 from trimtab.installation import how_to_add
 from trimtab.records.batch.comparison import (
     RECORDED,
+    PolicyOutcome,
     QueueComparison,
     WaitFigures,
     format_duration,
 )
 
 if TYPE_CHECKING:
+    from trimtab.batch.operation import Operation
     from trimtab.batch.policies.base import BatchPolicy
     from trimtab.batch.readers.read import ReadJobs
     from trimtab.batch.sleep import Sleep
@@ -85,6 +87,29 @@ def simulate(
     sleep_after: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=0, help="Idle nodes sleep after this.")
     ] = None,
+    autoscale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BOOT_S:IDLE_S",
+            help="Nodes are off until jobs need them, and off again when idle; or"
+            " TYPE=BOOT_S:IDLE_S,...",
+        ),
+    ] = None,
+    node_price: Annotated[
+        str | None,
+        typer.Option(metavar="TYPE=EUR,...", help="EUR per hour of a node, while it is on."),
+    ] = None,
+    power_cap_kw: Annotated[
+        float | None,
+        typer.Option(metavar="KW", min=0, help="Jobs wait where all nodes would draw more."),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Start-up times: a CSV of image, cold_start_s, warm_start_s and bytes.",
+        ),
+    ] = None,
     conf: Conf = None,
 ) -> None:
     """Simulate the jobs of a batch system under several policies: waits, slowdowns, energy."""
@@ -104,7 +129,14 @@ def simulate(
     number = "1 job" if len(read.jobs) == 1 else f"{len(read.jobs):,} jobs"
     with console.step(f"simulating {number}: {', '.join(policies)}"):
         document = compare_policies(
-            jobs, read, cluster, policies, output, sleep=_sleep(sleep_after), **curves
+            jobs,
+            read,
+            cluster,
+            policies,
+            output,
+            sleep=_sleep(sleep_after),
+            operation=_operation(cluster, autoscale, node_price, power_cap_kw, images),
+            **curves,
         )
     console.answer(_table(document))
     for sentence in document.sentences():
@@ -146,6 +178,25 @@ def _sleep(after_s: float | None) -> "Sleep | None":
     return None if after_s is None else Sleep(after_s)
 
 
+def _operation(
+    cluster: "Cluster",
+    autoscale: str | None,
+    node_price: str | None,
+    power_cap_kw: float | None,
+    images: Path | None,
+) -> "Operation":
+    from trimtab.batch.images import read_images
+    from trimtab.batch.operation import Operation
+    from trimtab.batch.sleep import parse_autoscale, parse_node_prices
+
+    return Operation(
+        autoscale=None if autoscale is None else parse_autoscale(autoscale, cluster),
+        power_cap_w=None if power_cap_kw is None else 1000 * power_cap_kw,
+        images=None if images is None else read_images(images),
+        node_prices=None if node_price is None else parse_node_prices(node_price, cluster),
+    )
+
+
 def _policies(asked: str) -> "dict[str, BatchPolicy]":
     from trimtab.batch.policies.registry import build_batch_policy
 
@@ -177,6 +228,7 @@ def _table(document: QueueComparison) -> Table:
         "kWh": _cells([each.energy_kwh for each in outcomes]),
         "EUR": _cells([each.cost_eur for each in outcomes]),
         "kg\nCO2e": _cells([each.carbon_kg for each in outcomes]),
+        **_operated(outcomes),
     }
     optional = {name: cells for name, cells in optional.items() if cells}
     table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
@@ -194,6 +246,21 @@ def _table(document: QueueComparison) -> Table:
             *(cells[number] for cells in optional.values()),
         )
     return table
+
+
+def _operated(outcomes: list[PolicyOutcome]) -> dict[str, list[str]]:
+    """Return the columns about deadlines, start-ups and rented nodes."""
+    deadlines = [each.deadlines for each in outcomes]
+    uses = [each.node_use for each in outcomes]
+    starts = [each.startups for each in outcomes]
+    return {
+        "late\n%": _cells([each and 100 * each.late_share for each in deadlines]),
+        "mean\ntardiness": [format_duration(each.mean_tardiness_s) for each in deadlines if each],
+        "cold\nstarts": [f"{each.cold_starts:,}" for each in starts if each],
+        "start-up\ntime": [format_duration(each.startup_s) for each in starts if each],
+        "node\nhours": _cells([each and each.hours for each in uses]),
+        "nodes\nEUR": _cells([each and each.cost_eur for each in uses]),
+    }
 
 
 def _waits(figures: WaitFigures) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from trimtab.evaluation.queue.results import QueueResults
 from trimtab.evaluation.report.figures import in_order
 from trimtab.evaluation.report.tables import UNKNOWN, Column, Row, Table, Value
-from trimtab.records.batch.comparison import WaitFigures, format_duration
+from trimtab.records.batch.comparison import PolicyOutcome, WaitFigures, format_duration
 
 
 class Duration(Column):
@@ -34,6 +34,14 @@ _OTHERS = (
     Column("energy_kwh", "Energy, kWh", 1),
     Column("cost_eur", "Cost, EUR", 2),
     Column("carbon_kg", "CO2e, kg", 2),
+    Column("peak_power_kw", "Peak power, kW", 2),
+    Column("late_pct", "Late, %", 1),
+    Duration("mean_tardiness_s", "Mean tardiness", 0),
+    Duration("startup_s", "Start-ups, all jobs", 0),
+    Column("cold_starts", "Cold starts", 0),
+    Column("pulled_gb", "Images pulled, GB", 2),
+    Column("node_hours", "Node hours", 1),
+    Column("nodes_eur", "Nodes, EUR", 2),
 )
 
 
@@ -46,7 +54,8 @@ def tables_of(results: QueueResults) -> Iterator[Table]:
         "Policies",
         "Bounded slowdown is (wait + run time) / run time, with run times of at least 10 s."
         " Fairness is Jain's index over the users' mean bounded slowdowns. Times, energy and costs"
-        " are from the first submission to the last end; energy includes idle nodes.",
+        " are from the first submission to the last end; energy includes idle nodes. Tardiness is"
+        " how much later than its deadline a job ends, at least 0.",
         (_WHO, *_WAITS, *known),
         tuple(rows),
     )
@@ -74,9 +83,26 @@ def _rows(results: QueueResults) -> list[Row]:
                 "energy_kwh": outcome.energy_kwh,
                 "cost_eur": outcome.cost_eur,
                 "carbon_kg": outcome.carbon_kg,
+                **_operated(outcome),
             }
         rows.append(row)
     return rows
+
+
+def _operated(outcome: PolicyOutcome) -> Row:
+    """Return what applies of power, deadlines, start-ups and rented nodes."""
+    row: Row = {}
+    if outcome.peak_power_w is not None:
+        row["peak_power_kw"] = outcome.peak_power_w / 1000
+    if late := outcome.deadlines:
+        row |= {"late_pct": 100 * late.late_share, "mean_tardiness_s": late.mean_tardiness_s}
+    if starts := outcome.startups:
+        pulled_gb = None if starts.pulled_bytes is None else starts.pulled_bytes / 1e9
+        row |= {"startup_s": starts.startup_s, "cold_starts": starts.cold_starts}
+        row |= {"pulled_gb": pulled_gb}
+    if use := outcome.node_use:
+        row |= {"node_hours": use.hours, "nodes_eur": use.cost_eur}
+    return row
 
 
 def _by(results: QueueResults, key: str) -> Iterator[Row]:
