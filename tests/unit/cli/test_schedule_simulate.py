@@ -363,7 +363,7 @@ def test_deadlines_power_images_and_prices_are_in_every_output(
 
 
 def test_jobs_over_the_cap_are_counted(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    simulate(jobs, "--nodes", "epyc_9654:1", "--policy", "easy", "--power-cap-kw", "0.4")
+    simulate(jobs, "--nodes", "epyc_9654:1", "--policy", "easy", "--power-cap-kw", "0.2")
     found = document()
     assert (found.jobs, found.left_out, found.over_cap) == (2, 1, 1)
     assert "jobs left out: 1 need more power than the cap" in capsys.readouterr().err

@@ -114,6 +114,7 @@ def batch_jobs(path: Path, found: FoundJobs) -> pd.DataFrame:
         "memory_bytes": _whole(frame["memory_bytes"]),
         "priority": frame["priority"].fillna(0).astype(np.int64),
         "recorded_start_s": np.where(known, start_s - origin_s, np.nan),
+        **{name: frame[name].astype(np.int64) for name in ("least_parts", "most_parts")},
         "deadline_s": frame["deadline_s"].to_numpy(np.float64) - origin_s,
     }
     columns |= {name: frame[name].fillna("").astype(str) for name in _TEXTS}
@@ -129,14 +130,14 @@ def batch_jobs(path: Path, found: FoundJobs) -> pd.DataFrame:
 
 def _add_widths(frame: pd.DataFrame) -> None:
     """Replace widths that are unknown, or of no use without a serial share, by the parts."""
-    shares = frame["serial_share"].to_numpy(np.float64)
-    parts = frame["parts"].to_numpy(np.float64, na_value=np.nan)
-    for name, bound in (("least_parts", np.fmin), ("most_parts", np.fmax)):
-        widths = np.where(np.isnan(shares), np.nan, frame[name].to_numpy(np.float64))
-        other = "most_parts" if name == "least_parts" else "least_parts"
-        others = np.where(np.isnan(shares), np.nan, frame[other].to_numpy(np.float64))
-        frame[name] = np.where(np.isnan(widths), bound(parts, others), widths)
-    frame["serial_share"] = np.nan_to_num(shares, nan=0.0)
+    parts, least, most, serial = (
+        frame[name].to_numpy(np.float64, na_value=np.nan)
+        for name in ("parts", "least_parts", "most_parts", "serial_share")
+    )
+    least, most = (np.where(np.isnan(serial), np.nan, each) for each in (least, most))
+    frame["least_parts"] = np.where(np.isnan(least), np.fmin(parts, most), least)
+    frame["most_parts"] = np.where(np.isnan(most), np.fmax(parts, least), most)
+    frame["serial_share"] = np.nan_to_num(serial)
 
 
 def _usable(frame: pd.DataFrame, skipped: Counter[str]) -> pd.DataFrame:

@@ -139,6 +139,8 @@ def simulate(
             **curves,
         )
     console.answer(_table(document))
+    if (operated := _operation_table(document)).columns:
+        console.answer(operated)
     for sentence in document.sentences():
         console.notes.print(Text(escape_control_characters(sentence)), soft_wrap=True)
     console.notes.print(Text(f"written: {_report(output)}"), soft_wrap=True)
@@ -228,7 +230,6 @@ def _table(document: QueueComparison) -> Table:
         "kWh": _cells([each.energy_kwh for each in outcomes]),
         "EUR": _cells([each.cost_eur for each in outcomes]),
         "kg\nCO2e": _cells([each.carbon_kg for each in outcomes]),
-        **_operated(outcomes),
     }
     optional = {name: cells for name, cells in optional.items() if cells}
     table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
@@ -248,18 +249,33 @@ def _table(document: QueueComparison) -> Table:
     return table
 
 
+def _operation_table(document: QueueComparison) -> Table:
+    """Return the table of deadlines, power, start-ups and rented nodes; empty if none applies."""
+    outcomes, table = document.policies, Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    columns = {name: cells for name, cells in _operated(outcomes).items() if cells}
+    if not columns:
+        return table
+    table.add_column("policy", overflow="fold")
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    for number, each in enumerate(outcomes):
+        name = Text(escape_control_characters(each.policy))
+        table.add_row(name, *(cells[number] for cells in columns.values()))
+    return table
+
+
 def _operated(outcomes: list[PolicyOutcome]) -> dict[str, list[str]]:
     """Return the columns about deadlines, start-ups and rented nodes."""
     deadlines = [each.deadlines for each in outcomes]
     uses = [each.node_use for each in outcomes]
     starts = [each.startups for each in outcomes]
     return {
-        "late\n%": _cells([each and 100 * each.late_share for each in deadlines]),
+        "late\n%": _cells([100 * each.late_share if each else None for each in deadlines]),
         "mean\ntardiness": [format_duration(each.mean_tardiness_s) for each in deadlines if each],
         "cold\nstarts": [f"{each.cold_starts:,}" for each in starts if each],
         "start-up\ntime": [format_duration(each.startup_s) for each in starts if each],
-        "node\nhours": _cells([each and each.hours for each in uses]),
-        "nodes\nEUR": _cells([each and each.cost_eur for each in uses]),
+        "node\nhours": _cells([each.hours if each else None for each in uses]),
+        "nodes\nEUR": _cells([each.cost_eur if each else None for each in uses]),
     }
 
 

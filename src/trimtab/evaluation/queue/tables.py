@@ -91,17 +91,17 @@ def _rows(results: QueueResults) -> list[Row]:
 
 def _operated(outcome: PolicyOutcome) -> Row:
     """Return what applies of power, deadlines, start-ups and rented nodes."""
-    row: Row = {}
+    row: dict[str, Value] = {}
     if outcome.peak_power_w is not None:
         row["peak_power_kw"] = outcome.peak_power_w / 1000
     if late := outcome.deadlines:
-        row |= {"late_pct": 100 * late.late_share, "mean_tardiness_s": late.mean_tardiness_s}
+        row["late_pct"] = 100 * late.late_share
+        row["mean_tardiness_s"] = late.mean_tardiness_s
     if starts := outcome.startups:
-        pulled_gb = None if starts.pulled_bytes is None else starts.pulled_bytes / 1e9
-        row |= {"startup_s": starts.startup_s, "cold_starts": starts.cold_starts}
-        row |= {"pulled_gb": pulled_gb}
+        row["startup_s"], row["cold_starts"] = starts.startup_s, starts.cold_starts
+        row["pulled_gb"] = None if starts.pulled_bytes is None else starts.pulled_bytes / 1e9
     if use := outcome.node_use:
-        row |= {"node_hours": use.hours, "nodes_eur": use.cost_eur}
+        row["node_hours"], row["nodes_eur"] = use.hours, use.cost_eur
     return row
 
 
