@@ -2,6 +2,7 @@
 
 import heapq
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ from small_queues import jobs_of, nodes
 from trimtab.batch.policies.registry import build_batch_policy
 from trimtab.batch.simulate import BatchResult, simulate_batch
 
-Rows = list[dict[str, object]]
+Rows = list[dict[str, Any]]
 
 
 def simulated(rows: Rows, cores: int, policy: str) -> BatchResult:
@@ -24,8 +25,14 @@ def amdahl(serial: float, parts: int) -> float:
 
 @pytest.mark.parametrize("policy", ["fcfs", "any_fit", "easy"])
 def test_a_job_takes_the_room_that_there_is(policy: str) -> None:
-    molds = {"parts": 4, "least_parts": 2, "most_parts": 8, "serial_share": 0.0, "run_s": 80.0}
-    rows = [{"parts": 3}, {**molds, "submit_s": 1.0}, {**molds, "submit_s": 2.0}]
+    molds: dict[str, Any] = {
+        "parts": 4,
+        "least_parts": 2,
+        "most_parts": 8,
+        "serial_share": 0.0,
+        "run_s": 80.0,
+    }
+    rows: Rows = [{"parts": 3}, {**molds, "submit_s": 1.0}, {**molds, "submit_s": 2.0}]
     schedule = simulated(rows, 8, policy).schedule
     # Five cores are left at 1 s; three are free again at 10 s.
     assert schedule["parts"].tolist() == [3, 5, 3]
@@ -34,7 +41,7 @@ def test_a_job_takes_the_room_that_there_is(policy: str) -> None:
 
 
 def test_run_times_follow_amdahls_law() -> None:
-    molds = {"parts": 4, "least_parts": 1, "most_parts": 16, "serial_share": 0.1}
+    molds: dict[str, Any] = {"parts": 4, "least_parts": 1, "most_parts": 16, "serial_share": 0.1}
     schedule = simulated([molds], 16, "easy").schedule
     assert schedule["end_s"].tolist() == pytest.approx([10 * amdahl(0.1, 16) / amdahl(0.1, 4)])
     schedule = simulated([{**molds, "serial_share": 1.0}], 16, "easy").schedule
@@ -42,14 +49,14 @@ def test_run_times_follow_amdahls_law() -> None:
 
 
 def test_a_job_too_wide_for_the_nodes_runs_narrow() -> None:
-    rows = [{"parts": 4, "least_parts": 1, "serial_share": 0.0}, {"parts": 4}]
+    rows: Rows = [{"parts": 4, "least_parts": 1, "serial_share": 0.0}, {"parts": 4}]
     result = simulated(rows, 2, "easy")
     assert (result.left_out, result.schedule["end_s"].tolist()) == (1, [20.0])
 
 
 def test_a_wide_start_leaves_the_first_jobs_reservation_alone() -> None:
     """The third job may not take both free cores, as it would delay the second one by that."""
-    rows = [
+    rows: Rows = [
         {"parts": 2},
         {"parts": 3, "submit_s": 1.0},
         {"parts": 2, "least_parts": 1, "submit_s": 2.0, "run_s": 20.0, "serial_share": 0.0},
@@ -60,8 +67,8 @@ def test_a_wide_start_leaves_the_first_jobs_reservation_alone() -> None:
 
 
 def test_conservative_plans_the_width_that_ends_first() -> None:
-    molds = {"parts": 4, "least_parts": 1, "most_parts": 4, "serial_share": 0.0}
-    rows = [{"parts": 2}, {**molds, "submit_s": 1.0, "run_s": 40.0}]
+    molds: dict[str, Any] = {"parts": 4, "least_parts": 1, "most_parts": 4, "serial_share": 0.0}
+    rows: Rows = [{"parts": 2}, {**molds, "submit_s": 1.0, "run_s": 40.0}]
     schedule = simulated(rows, 4, "conservative").schedule
     # On two cores at once it ends at 81 s, on four from 10 s on at 50 s.
     assert schedule["start_s"].tolist() == [0.0, 10.0]

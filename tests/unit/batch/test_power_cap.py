@@ -1,6 +1,7 @@
 """A cap of power: schedules by hand, and what holds of every one."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,13 +19,13 @@ from trimtab.errors import UserError
 PAIR = Cluster((NodeType("node", 4000, 1 << 40, 100.0, (Level(1.0, 200.0),)),), (2,))
 
 
-def capped(rows: list[dict[str, object]], policy: str, cap_w: float) -> BatchResult:
+def capped(rows: list[dict[str, Any]], policy: str, cap_w: float) -> BatchResult:
     built = build_batch_policy(policy)[1]
     return simulate_batch(jobs_of(rows), PAIR, built, power_cap_w=cap_w)
 
 
 # The first job leaves 100 W. The second one needs 150 W, the others fit beside the first.
-FOUR = [
+FOUR: list[dict[str, Any]] = [
     {"parts": 1},
     {"parts": 3, "submit_s": 1.0},
     {"parts": 1, "submit_s": 2.0, "run_s": 8.0},
@@ -115,7 +116,7 @@ jobs = st.lists(
 @settings(max_examples=25, deadline=None)
 @given(rows=jobs, cap_w=st.integers(150, 700), sleeps=st.booleans(), molds=st.booleans())
 def test_power_never_exceeds_the_cap(
-    policy: str, rows: list[dict[str, object]], cap_w: float, sleeps: bool, molds: bool
+    policy: str, rows: list[dict[str, Any]], cap_w: float, sleeps: bool, molds: bool
 ) -> None:
     rows = sorted(rows, key=lambda row: row["submit_s"])
     if molds:
@@ -138,7 +139,7 @@ def test_power_never_exceeds_the_cap(
 
 
 def power_over_time(
-    rows: list[dict[str, object]], result: BatchResult, sleep: Sleep | None
+    rows: list[dict[str, Any]], result: BatchResult, sleep: Sleep | None
 ) -> list[float]:
     """Return the power between any two events, from who runs where."""
     schedule = result.schedule.set_index("job")

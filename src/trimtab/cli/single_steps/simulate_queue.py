@@ -259,8 +259,8 @@ def _operation_table(document: QueueComparison) -> Table:
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     for number, each in enumerate(outcomes):
-        name = Text(escape_control_characters(each.policy))
-        table.add_row(name, *(cells[number] for cells in columns.values()))
+        shown = Text(escape_control_characters(each.policy))
+        table.add_row(shown, *(cells[number] for cells in columns.values()))
     return table
 
 
