@@ -181,9 +181,8 @@ def build_state(
         rows[name] = jobs[name]
     rows["image"] = NIL
     if images:
-        rows["image"] = pd.Index(list(images)).get_indexer(
-            pd.Index(jobs["image"])
-        )  # NIL where not in it
+        # NIL where it is not in them.
+        rows["image"] = pd.Index(list(images)).get_indexer(pd.Index(jobs["image"]))
     rows["user"] = pd.factorize(jobs["user"])[0]
     rows["share"] = shares(rows, kinds, cluster)
     rows["order"], rows["first"], rows["start_s"] = np.inf, NIL, np.nan

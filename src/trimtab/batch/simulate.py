@@ -22,7 +22,7 @@ from trimtab.batch.model import (
     with_space,
 )
 from trimtab.batch.policies.base import Backfill, BatchPolicy, WaitingJobs, answers
-from trimtab.batch.power import with_power
+from trimtab.batch.power_cap import with_power
 from trimtab.batch.sleep import Sleep, sleeps_of
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
