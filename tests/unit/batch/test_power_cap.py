@@ -149,6 +149,7 @@ def power_over_time(
     times = sorted({*gets_s.values(), *schedule["start_s"], *schedule["end_s"],
                     *(schedule["end_s"] + (sleep.after_s if sleep else 0.0))})  # fmt: skip
     found = [0.0]
+    rows_of = dict(enumerate(rows))
     for begin, end in pairwise(times):
         middle = (begin + end) / 2
         power_w = 0.0
@@ -161,7 +162,7 @@ def power_over_time(
             power_w += 100.0 if sleep is None or any(uses) else 0.0
         for job in where:
             if schedule["start_s"][job] <= middle < schedule["end_s"][job]:
-                cores = schedule["parts"][job] * rows[job]["cpu_milli"] / 1000
+                cores = schedule["parts"][job] * rows_of[int(str(job))]["cpu_milli"] / 1000
                 power_w += 50.0 * cores
         found.append(power_w)
     return found
