@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Callable, Iterator
 
 from trimtab.cold_store import ranges
-from trimtab.cold_store.answers import OtherBytesError, RegistryError
-from trimtab.cold_store.tries import Tries
+from trimtab.cold_store.responses import OtherBytesError, RegistryError
+from trimtab.cold_store.retries import Retries
 
 _RENEWING_BYTES = 16 << 20
 
@@ -14,7 +14,7 @@ def chunks_of(
     rest: Callable[[int, bool], Iterator[bytes]],
     digest: str,
     size_bytes: int,
-    tries: Tries,
+    retries: Retries,
     said: str,
 ) -> Iterator[bytes]:
     """Yield a blob; its digest is checked after the last piece.
@@ -42,5 +42,5 @@ def chunks_of(
                 by_range = False
                 continue
             if place - began >= _RENEWING_BYTES:  # so a large blob has as many as its parts
-                tries.renew()
-            tries.failed(error)
+                retries.renew()
+            retries.failed(error)

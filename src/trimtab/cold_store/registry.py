@@ -10,8 +10,8 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from trimtab.cold_store import ranges
-from trimtab.cold_store.answers import Answer, OtherBytesError, RegistryError
 from trimtab.cold_store.chunks import chunks_of
+from trimtab.cold_store.responses import OtherBytesError, RegistryError, Response
 from trimtab.cold_store.transport import Transport, joined
 
 __all__ = ["Registry", "RegistryError"]
@@ -42,9 +42,9 @@ class Registry:
         """Return the bytes, the media type and the digest of a manifest, by its tag or digest."""
 
         def get() -> tuple[bytes, str, str]:
-            with self._manifest("GET", repository, reference) as answer:
-                data = answer.body(_MOST_MANIFEST_BYTES)
-                kind = answer.headers.get("Content-Type", "").partition(";")[0].strip()
+            with self._manifest("GET", repository, reference) as response:
+                data = response.body(_MOST_MANIFEST_BYTES)
+                kind = response.headers.get("Content-Type", "").partition(";")[0].strip()
             digest = _digest_of(data)
             if ":" in reference:
                 self._check(reference, digest)
@@ -56,8 +56,8 @@ class Registry:
         """Tell whether the registry has a manifest of this tag or digest."""
 
         def head() -> bool:
-            with self._manifest("HEAD", repository, reference, (200, 404)) as answer:
-                return answer.status == 200
+            with self._manifest("HEAD", repository, reference, (200, 404)) as response:
+                return response.status == 200
 
         return self._again(head)
 
@@ -75,8 +75,8 @@ class Registry:
                 {"Content-Type": media_type},
                 data,
                 accepted=(201,),
-            ) as answer:
-                return "OCI-Subject" in answer.headers
+            ) as response:
+                return "OCI-Subject" in response.headers
 
         return self._again(put)
 
@@ -86,8 +86,8 @@ class Registry:
         def head() -> bool:
             path = self._path(repository, "blobs", digest)
             scope = self._scope(repository)
-            with self._transport.exchange("HEAD", path, scope, accepted=(200, 404)) as answer:
-                return answer.status == 200
+            with self._transport.exchange("HEAD", path, scope, accepted=(200, 404)) as response:
+                return response.status == 200
 
         return self._again(head)
 
@@ -102,8 +102,8 @@ class Registry:
             scope = f"{self._scope(repository, push=True)} {self._scope(source)}"
             with self._transport.exchange(
                 "POST", self._uploads(repository) + where, scope, accepted=_MOUNT_STATUSES
-            ) as answer:
-                return answer.status == 201
+            ) as response:
+                return response.status == 201
 
         return self._again(post)
 
@@ -115,8 +115,8 @@ class Registry:
 
         def put() -> None:
             start = self._uploads(repository)
-            with self._transport.exchange("POST", start, scope, accepted=(202,)) as answer:
-                location = answer.headers.get("Location")
+            with self._transport.exchange("POST", start, scope, accepted=(202,)) as response:
+                location = response.headers.get("Location")
             if not location:
                 raise RegistryError(f"{self.host}: it began an upload without a Location")
             place = joined(start, location)
@@ -137,8 +137,8 @@ class Registry:
         """Return a blob of at most `most_bytes`, whose digest is checked."""
 
         def get() -> bytes:
-            with self._blob(repository, digest) as answer:
-                data = answer.body(most_bytes)
+            with self._blob(repository, digest) as response:
+                data = response.body(most_bytes)
             self._check(digest, _digest_of(data))
             return data
 
@@ -151,7 +151,7 @@ class Registry:
         may be over soon the rest is asked for. A registry that ignores ranges sends all again.
         """
         rest = partial(self._rest, repository, digest, size_bytes)
-        return chunks_of(rest, digest, size_bytes, self._transport.tries(), self._blob_at(digest))
+        return chunks_of(rest, digest, size_bytes, self._transport.retries(), self._blob_at(digest))
 
     def _rest(
         self, repository: str, digest: str, end: int, start: int, by_range: bool
@@ -159,8 +159,8 @@ class Registry:
         by_range = by_range and start > 0
         asked = ranges.header_of(start, end) if by_range else None
         accepted = ranges.STATUSES if by_range else (200,)
-        with self._blob(repository, digest, asked, accepted) as answer:
-            yield from ranges.pieces_of(answer, start, end, self._blob_at(digest))
+        with self._blob(repository, digest, asked, accepted) as response:
+            yield from ranges.pieces_of(response, start, end, self._blob_at(digest))
 
     def blob_range(self, repository: str, digest: str, start: int, end: int) -> bytes:
         """Return the bytes from `start` up to `end` of a blob, unchecked.
@@ -170,8 +170,8 @@ class Registry:
 
         def get() -> bytes:
             asked = ranges.header_of(start, end)
-            with self._blob(repository, digest, asked, ranges.STATUSES) as answer:
-                return self._part(answer, start, end, self._blob_at(digest))
+            with self._blob(repository, digest, asked, ranges.STATUSES) as response:
+                return self._part(response, start, end, self._blob_at(digest))
 
         return self._again(get)
 
@@ -194,12 +194,12 @@ class Registry:
     def _page(self, repository: str, path: str) -> tuple[bytes | None, str | None]:
         """Return a page of referrers, None if there is no such list, and the next page's path."""
         scope = self._scope(repository)
-        with self._transport.exchange("GET", path, scope, accepted=(200, 404)) as answer:
-            kind = answer.headers.get("Content-Type", "")
-            if answer.status == 404 or "json" not in kind:
+        with self._transport.exchange("GET", path, scope, accepted=(200, 404)) as response:
+            kind = response.headers.get("Content-Type", "")
+            if response.status == 404 or "json" not in kind:
                 return None, None
-            after = _NEXT.search(answer.headers.get("Link", "")[:_MOST_LINK_CHARACTERS])
-            return answer.body(_MOST_MANIFEST_BYTES), after and joined(path, after[1])
+            after = _NEXT.search(response.headers.get("Link", "")[:_MOST_LINK_CHARACTERS])
+            return response.body(_MOST_MANIFEST_BYTES), after and joined(path, after[1])
 
     def tagged_referrers(self, repository: str, digest: str) -> list[dict[str, Any]]:
         """Return the descriptors in the index that stands for a list of referrers."""
@@ -218,19 +218,19 @@ class Registry:
         except (ValueError, KeyError, TypeError, RecursionError):
             raise RegistryError(f"{self.host}: its list of referrers is damaged") from None
 
-    def _part(self, answer: Answer, start: int, end: int, said: str) -> bytes:
-        if answer.status == 200 and end > _MOST_READ_ON_BYTES:
+    def _part(self, response: Response, start: int, end: int, said: str) -> bytes:
+        if response.status == 200 and end > _MOST_READ_ON_BYTES:
             raise RegistryError(
                 f"{said}: the registry ignores ranges, and 256 MiB are read at most"
             )
-        data = b"".join(ranges.pieces_of(answer, start, end, said))
+        data = b"".join(ranges.pieces_of(response, start, end, said))
         if len(data) != end - start:
             raise RegistryError(f"{said}: cut off at byte {start + len(data)}", passing=True)
         return data
 
     def _manifest(
         self, method: str, repository: str, reference: str, accepted: tuple[int, ...] = (200,)
-    ) -> AbstractContextManager[Answer]:
+    ) -> AbstractContextManager[Response]:
         return self._transport.exchange(
             method,
             self._path(repository, "manifests", reference),
@@ -245,7 +245,7 @@ class Registry:
         digest: str,
         headers: dict[str, str] | None = None,
         accepted: tuple[int, ...] = (200,),
-    ) -> AbstractContextManager[Answer]:
+    ) -> AbstractContextManager[Response]:
         return self._transport.exchange(
             "GET",
             self._path(repository, "blobs", digest),

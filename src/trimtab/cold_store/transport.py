@@ -15,10 +15,10 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import urllib3
 from urllib3.util import parse_url
 
-from trimtab.cold_store.answers import FAILURES, Answer, RegistryError, reason_of
 from trimtab.cold_store.credentials import CredentialSource
-from trimtab.cold_store.patience import patient_pool
-from trimtab.cold_store.tries import Tries
+from trimtab.cold_store.responses import FAILURES, RegistryError, Response, reason_of
+from trimtab.cold_store.retries import Retries
+from trimtab.cold_store.timeouts import pool_with_timeouts
 
 _MOST_REDIRECTS = 5
 _REDIRECTS = {301, 302, 303, 307, 308}
@@ -72,16 +72,16 @@ class Transport:
         ca: Path | None = None,
         plain_http: bool = False,
         timeout_s: float = 20,
-        tries: int = 4,
+        attempts: int = 4,
         pause: Callable[[float], None] = time.sleep,
     ):
         self.host = host
         self.is_docker_hub = host in _DOCKER_HUB
         self._credentials, self._timeout_s = credentials, timeout_s
-        self._tries, self._pause = tries, pause
+        self._attempts, self._pause = attempts, pause
         scheme = "http" if plain_http or _LOCAL.fullmatch(host) else "https"
         self._base = f"{scheme}://{'registry-1.docker.io' if self.is_docker_hub else host}/"
-        self._pool = patient_pool(
+        self._pool = pool_with_timeouts(
             maxsize=16,
             retries=False,
             ssl_context=trusting(ca),
@@ -92,18 +92,18 @@ class Transport:
         # Of a scope, until when, and of which credentials.
         self._authorizations: dict[str, tuple[str, float, object]] = {}
 
-    def tries(self) -> Tries:
-        """Return the tries of a request that is about to be made."""
-        return Tries(self._tries, self._pause)
+    def retries(self) -> Retries:
+        """Return the retries of a request that is about to be made."""
+        return Retries(self._attempts, self._pause)
 
     def again(self, action: Callable[[], Result]) -> Result:
         """Return what `action` does; it is tried a few times if a failure may be over soon."""
-        tries = self.tries()
+        retries = self.retries()
         while True:
             try:
                 return action()
             except RegistryError as error:
-                tries.failed(error)
+                retries.failed(error)
 
     @contextmanager
     def exchange(
@@ -114,8 +114,8 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         body: Callable[[], IO[bytes]] | bytes | None = None,
         accepted: Collection[int] = (200,),
-    ) -> Iterator[Answer]:
-        """Send a request to `url`, absolute or below the registry, and give its answer.
+    ) -> Iterator[Response]:
+        """Send a request to `url`, absolute or below the registry, and give its response.
 
         `scope` is what a token has to allow. Raises RegistryError for statuses but the `accepted`.
         """
@@ -127,10 +127,10 @@ class Transport:
         except FAILURES as error:
             raise RegistryError(f"{said}: {reason_of(error)}", passing=True) from None
         try:
-            answer = Answer(raw, said, self._timeout_s)
-            if answer.status not in accepted:
-                raise answer.refusal(self.host)
-            yield answer
+            response = Response(raw, said, self._timeout_s)
+            if response.status not in accepted:
+                raise response.refusal(self.host)
+            yield response
         finally:
             _let_go(raw)
 
@@ -187,10 +187,10 @@ class Transport:
             url = f"{realm}{'&' if '?' in realm else '?'}{query}"
             raw = self._sent("GET", url, {}, basic, None)
         try:
-            answer = Answer(raw, f"{self.host}: a token from {realm}", self._timeout_s)
-            if answer.status != 200:
-                raise answer.refusal(self.host)
-            return _token(answer.body(_MOST_TOKEN_BYTES), self.host)
+            response = Response(raw, f"{self.host}: a token from {realm}", self._timeout_s)
+            if response.status != 200:
+                raise response.refusal(self.host)
+            return _token(response.body(_MOST_TOKEN_BYTES), self.host)
         finally:
             _let_go(raw)
 
@@ -202,7 +202,7 @@ class Transport:
         authorization: str | None,
         body: Callable[[], IO[bytes]] | bytes | None,
     ) -> Any:
-        """Return the answer after redirects; another host never gets the authorization."""
+        """Return the response after redirects; another host never gets the authorization."""
         start = _place(url)
         for _ in range(_MOST_REDIRECTS + 1):
             own = {"Authorization": authorization} if authorization else {}
@@ -247,7 +247,7 @@ def _token(document: bytes, host: str) -> tuple[str, float]:
     except (ValueError, AttributeError, TypeError, RecursionError):
         token, valid_s = None, 0.0
     if not isinstance(token, str) or not token.isascii() or not token.isprintable():
-        raise RegistryError(f"{host}: no token in what its token server answers")
+        raise RegistryError(f"{host}: no token in the response of its token server")
     return f"Bearer {token}", min(max(valid_s - 10, 1), 3600)
 
 
@@ -268,10 +268,10 @@ def _place(url: str) -> tuple[str | None, str | None, int | None]:
 
 
 def _let_go(raw: Any) -> None:
-    """Give the connection back if little of its answer is unread; else close it."""
+    """Give the connection back if little of its response is unread; else close it."""
     if 0 < (raw.length_remaining or 0) <= _LITTLE_BYTES:
         with suppress(RegistryError):
-            list(Answer(raw, "", _LITTLE_WAIT_S).pieces(_LITTLE_BYTES))
+            list(Response(raw, "", _LITTLE_WAIT_S).pieces(_LITTLE_BYTES))
     if raw.length_remaining == 0:
         raw.drain_conn()
     else:

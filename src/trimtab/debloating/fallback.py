@@ -18,7 +18,7 @@ from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.config.stages import EnvironmentStage
 from trimtab.debloating.copies.directory_handle import DirectoryHandle
-from trimtab.debloating.removed import RemovedPages, removed_pages
+from trimtab.debloating.removed_pages import RemovedPages, removed_pages
 from trimtab.debloating.span_document import spans_about, spans_of
 from trimtab.debloating.store import (
     CHUNK_BYTES,

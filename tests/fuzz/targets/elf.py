@@ -14,7 +14,7 @@ from trimtab.config.groups.debloat import Debloat, Mode, Remove, StartUpOnly
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries.located import locate_used
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
-from trimtab.debloating.removed import removed_pages
+from trimtab.debloating.removed_pages import removed_pages
 from trimtab.debloating.span_document import document_of
 from trimtab.errors import TrimtabError, UserError
 

@@ -475,7 +475,7 @@ def test_a_slow_registry_is_given_up(start: bytes) -> None:
 
     with FakeRegistry(answer=drips).serving() as host:
         with pytest.raises(RegistryError, match=r"too slowly|timed out"):
-            client(host, timeout_s=0.1, tries=1).blob("a", digest_of(DATA), 1000)
+            client(host, timeout_s=0.1, attempts=1).blob("a", digest_of(DATA), 1000)
         given_up.set()
 
 
@@ -489,7 +489,7 @@ def test_heads_without_end_are_given_up() -> None:
 
     refused = pytest.raises(RegistryError, match="timed out")
     with FakeRegistry(answer=continues).serving() as host, refused:
-        client(host, timeout_s=0.1, tries=1).blob("a", digest_of(DATA), 1000)
+        client(host, timeout_s=0.1, attempts=1).blob("a", digest_of(DATA), 1000)
 
 
 def test_the_registry_of_docker() -> None:

@@ -119,7 +119,7 @@ def test_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = Registry(Transport(host, Credentials(), certificate))
         assert asked.blob("a", digest, 9) == b"data"
         with pytest.raises(RegistryError, match="certificate verify failed"):
-            Registry(Transport(host, Credentials(), tries=1)).blob("a", digest, 9)
+            Registry(Transport(host, Credentials(), attempts=1)).blob("a", digest, 9)
         registry.redirect = host  # by http
         with pytest.raises(RegistryError, match="not allowed"):
             Registry(Transport(host, Credentials(), certificate)).blob("a", digest, 9)

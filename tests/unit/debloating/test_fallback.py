@@ -27,7 +27,7 @@ from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.fallback import IDENTITY_FILE, Source, add_fallback
 from trimtab.debloating.files.folder_tree import prefix_tree
 from trimtab.debloating.original_identity import identity_bytes, identity_of
-from trimtab.debloating.removed import removed_pages
+from trimtab.debloating.removed_pages import removed_pages
 from trimtab.debloating.span_document import document_of, spans_of
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.errors import UserError

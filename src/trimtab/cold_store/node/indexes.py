@@ -5,7 +5,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
-from trimtab.cold_store.answers import OtherBytesError
 from trimtab.cold_store.index import MOST_INDEX_BYTES, ColdIndex, DamagedIndexError
 from trimtab.cold_store.node.allowed import IndexName
 from trimtab.cold_store.node.cache import Cache
@@ -13,6 +12,7 @@ from trimtab.cold_store.node.damaged import DamagedIndexes
 from trimtab.cold_store.node.flights import Flights
 from trimtab.cold_store.node.metrics import Metrics
 from trimtab.cold_store.node.registries import Registries
+from trimtab.cold_store.responses import OtherBytesError
 
 _MOST_KEPT_BYTES = 256 << 20  # of memory
 _AT_ONCE = 2  # are read of a registry: each takes memory

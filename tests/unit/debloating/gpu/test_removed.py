@@ -19,7 +19,7 @@ from trimtab.debloating.gpu.elements import UsedGpuCode
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries.located import Located, locate_used
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
-from trimtab.debloating.removed import RemovedPages, removed_pages
+from trimtab.debloating.removed_pages import RemovedPages, removed_pages
 from trimtab.debloating.span_document import document_of
 from trimtab.records.usage import UsedModule
 

@@ -1,4 +1,4 @@
-"""Answers of registries, and errors."""
+"""Responses of registries, and errors."""
 
 import http.client
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 import urllib3
 
-from trimtab.cold_store.patience import SLOWEST_BYTES_PER_S
+from trimtab.cold_store.timeouts import SLOWEST_BYTES_PER_S
 
 FAILURES = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
 _PASSING = {408, 429, 500, 502, 503, 504}
@@ -19,7 +19,7 @@ _OBJECT = re.compile(r"^(?:<.*?>|\w+\(.*?\)): ")  # urllib3 begins its errors wi
 
 
 class RegistryError(Exception):
-    """A request that failed, in one plain line; `status` is that of the registry's answer, or 0.
+    """A request that failed, in one plain line; `status` is that of the registry's response, or 0.
 
     A `passing` failure may be over soon.
     """
@@ -30,7 +30,7 @@ class RegistryError(Exception):
 
 
 class OtherBytesError(RegistryError):
-    """An answer with other bytes than its digest, or more than asked for."""
+    """A response with other bytes than its digest, or more than asked for."""
 
 
 def plain(text: str) -> str:
@@ -43,8 +43,8 @@ def reason_of(error: BaseException) -> str:
     return _OBJECT.sub("", str(error)) or type(error).__name__
 
 
-class Answer:
-    """An answer of a registry, whose body is read piece by piece before `deadline_s`."""
+class Response:
+    """A response of a registry, whose body is read piece by piece before `deadline_s`."""
 
     def __init__(self, raw: Any, said: str, wait_s: float):
         self.status: int = raw.status
@@ -76,7 +76,7 @@ class Answer:
         return data
 
     def refusal(self, host: str) -> RegistryError:
-        """Return the error that an answer is, with what the registry says of it."""
+        """Return the error that a response is, with what the registry says of it."""
         status = self.status
         try:
             text = b"".join(self.pieces(_MOST_SAID_BYTES)).decode(errors="replace")

@@ -1,4 +1,4 @@
-"""How long an answer may take to come, however the registry divides it."""
+"""How long a response may take to come, however the registry divides it."""
 
 import http.client
 import io
@@ -44,7 +44,7 @@ class _Reads(io.RawIOBase):
 
 
 class _Response(http.client.HTTPResponse):
-    """An answer whose single bytes do not each have the whole time: that would be no limit."""
+    """A response whose single bytes do not each have the whole time: that would be no limit."""
 
     def __init__(self, sock: socket.socket, *given: Any, **named: Any):
         super().__init__(sock, *given, **named)
@@ -56,19 +56,19 @@ class _Response(http.client.HTTPResponse):
         self._reads.head_is_whole()
 
 
-def patient_pool(**options: Any) -> Any:
-    """Return a pool of connections whose answers come in time.
+def pool_with_timeouts(**options: Any) -> Any:
+    """Return a pool of connections whose responses come in time.
 
     A head comes within the time to read, and a body at SLOWEST_BYTES_PER_S on the whole.
     """
     pool = urllib3.PoolManager(**options)
     pool.pool_classes_by_scheme = {
-        "http": _patient(urllib3.HTTPConnectionPool),
-        "https": _patient(urllib3.HTTPSConnectionPool),
+        "http": _with_timeouts(urllib3.HTTPConnectionPool),
+        "https": _with_timeouts(urllib3.HTTPSConnectionPool),
     }
     return pool
 
 
-def _patient(pool: Any) -> type:
+def _with_timeouts(pool: Any) -> type:
     connection = type("Connection", (pool.ConnectionCls,), {"response_class": _Response})
     return type("Pool", (pool,), {"ConnectionCls": connection})
