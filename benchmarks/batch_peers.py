@@ -103,6 +103,11 @@ def jobs_table(
             "queue": "",
             "priority": 0,
             "recorded_start_s": np.nan,
+            "deadline_s": np.nan,
+            "image": "",
+            "least_parts": parts,
+            "most_parts": parts,
+            "serial_share": 0.0,
             "counted": True,
         }
     )

@@ -11,10 +11,21 @@ from pydantic import ValidationError
 from trimtab.batch.curves import EnergyCurve
 from trimtab.batch.demands import largest_demand, suggested_nodes
 from trimtab.batch.figures import offered_load, recorded_waits, waits_of
-from trimtab.batch.model import Sleep, kinds_of, with_room
+from trimtab.batch.model import kinds_of
+from trimtab.batch.operation import (
+    AS_THEY_ARE,
+    Operation,
+    about_operation,
+    check_images,
+    deadlines_of,
+    node_use,
+    startups_of,
+)
 from trimtab.batch.policies.base import BatchPolicy
+from trimtab.batch.power_cap import with_room_and_power
 from trimtab.batch.readers.read import ReadJobs
 from trimtab.batch.simulate import BatchResult, simulate_batch
+from trimtab.batch.sleep import Sleep, sleeps_of
 from trimtab.batch.window import WARM_UP, in_window
 from trimtab.clusters.cluster import Cluster, NodeType
 from trimtab.errors import UserError
@@ -34,6 +45,7 @@ def compare_policies(
     price: EnergyCurve | None = None,
     carbon: EnergyCurve | None = None,
     sleep: Sleep | None = None,
+    operation: Operation = AS_THEY_ARE,
     warm_up: float = WARM_UP,
 ) -> QueueComparison:
     """Simulate the jobs of `file` under each policy; write all results into `folder`.
@@ -42,7 +54,21 @@ def compare_policies(
     the nodes, as `in_window` returns them, and for each policy a table BATCH_SCHEDULE. Raises
     UserError if no job fits the nodes.
     """
-    fits = with_room(read.jobs, kinds_of(read.jobs, cluster))
+    without_power = [each.name for each in cluster.node_types if not has_power(each)]
+    if (price or carbon) and len(without_power) == len(cluster.node_types):
+        raise UserError(
+            f"--price and --carbon: no power is known of {', '.join(without_power)}; expected"
+            " --nodes with names of conf/hardware/, such as epyc_9654:4"
+        )
+    if operation.power_cap_w is not None and without_power:
+        raise UserError(
+            f"--power-cap-kw: no power is known of {', '.join(without_power)}; expected --nodes"
+            " with names of conf/hardware/, such as epyc_9654:4"
+        )
+    sleeps = sleeps_of(cluster, sleep, operation.autoscale or {})
+    fits, over_cap = with_room_and_power(
+        read.jobs, kinds_of(read.jobs, cluster), cluster, sleeps, operation.power_cap_w
+    )
     if not fits.any():
         raise UserError(
             f"{file}: no job fits the nodes; {largest_demand(read.jobs)}; expected --nodes that"
@@ -50,16 +76,20 @@ def compare_policies(
         )
     jobs, about_window = in_window(read.jobs[fits].reset_index(drop=True), warm_up)
     counted = jobs["counted"].to_numpy()
-    without_power = [each.name for each in cluster.node_types if not has_power(each)]
-    if (price or carbon) and len(without_power) == len(cluster.node_types):
-        raise UserError(
-            f"--price and --carbon: no power is known of {', '.join(without_power)}; expected"
-            " --nodes with names of conf/hardware/, such as epyc_9654:4"
-        )
+    check_images(file, read.jobs, operation.images)
     folder.mkdir(parents=True, exist_ok=True)
     write_table(folder / "jobs.parquet", BATCH_JOBS, jobs)
     results = {
-        name: simulate_batch(jobs, cluster, each, sleep=sleep) for name, each in policies.items()
+        name: simulate_batch(
+            jobs,
+            cluster,
+            each,
+            sleep=sleep,
+            autoscale=operation.autoscale,
+            power_cap_w=operation.power_cap_w,
+            images=operation.images,
+        )
+        for name, each in policies.items()
     }
     try:
         document = QueueComparison(
@@ -76,7 +106,8 @@ def compare_policies(
             load=offered_load(jobs, cluster),
             recorded=recorded_waits(jobs[counted]),
             policies=[
-                _outcome(name, each, jobs, cluster, price, carbon) for name, each in results.items()
+                _outcome(name, each, jobs, cluster, price, carbon, operation)
+                for name, each in results.items()
             ],
             remarks=[
                 *about_window,
@@ -85,7 +116,9 @@ def compare_policies(
                 *(curve.remark for curve in (price, carbon) if curve and curve.remark),
                 *_about_jobs(jobs, cluster, next(iter(results.values()))),
                 *_about_sleep(sleep),
+                *about_operation(jobs, operation),
             ],
+            over_cap=int(over_cap.sum()),
         )
     except ValidationError as error:
         raise UserError(
@@ -104,6 +137,8 @@ def _about_nodes(cluster: Cluster, without_power: list[str]) -> Iterator[str]:
         yield f"recorded run times are those on the GPUs that a job had, else on {first}"
     if len(without_power) < len(cluster.node_types):
         yield "energy is modelled, by the idle and the busy power in conf/hardware"
+    if curved := [each.name for each in cluster.node_types if each.load_curve]:
+        yield f"energy of {', '.join(curved)} grows linearly with the load: no load_curve is used"
     if 0 < len(without_power) < len(cluster.node_types):
         yield f"no power is known of {', '.join(without_power)}: it counts as none"
 
@@ -152,6 +187,7 @@ def _outcome(
     cluster: Cluster,
     price: EnergyCurve | None,
     carbon: EnergyCurve | None,
+    operation: Operation,
 ) -> PolicyOutcome:
     counted = jobs["counted"].to_numpy()
     schedule = result.schedule[counted]
@@ -170,6 +206,10 @@ def _outcome(
         active_energy_j=result.active_energy_j if powered else None,
         cost_eur=_cost(price, result) if price else None,
         carbon_kg=None if grams is None else grams / 1000,
+        peak_power_w=result.peak_power_w if powered else None,
+        deadlines=deadlines_of(jobs[counted], schedule),
+        startups=startups_of(result, operation.images),
+        node_use=node_use(result, operation),
     )
 
 

@@ -1,27 +1,23 @@
 """The arrays of the simulator for the jobs of an operator on a cluster."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trimtab.batch.images import ImageStart
 from trimtab.batch.kernel import layout
-from trimtab.batch.kernel.layout import NIL, WHOLE_GPU, BatchState
+from trimtab.batch.kernel.layout import NIL, NO_CAP, WHOLE_GPU, BatchState
 from trimtab.batch.nodes import has_gpu_type
 from trimtab.batch.policies.base import BatchPolicy, answers
+from trimtab.batch.power import milliwatts, node_power, power_of_parts
+from trimtab.batch.sleep import Sleep
 from trimtab.clusters.cluster import Cluster, NodeType
 from trimtab.errors import UserError
 
 _SPACE = 1024
-
-
-class Sleep(NamedTuple):
-    """Idle nodes sleep after `after_s`, draw a share of their idle power, and wake in `wake_s`."""
-
-    after_s: float
-    wake_s: float = 120.0
-    power_share: float = 0.05
 
 
 class Kinds(NamedTuple):
@@ -96,7 +92,7 @@ def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
     for number, (node_type, count) in enumerate(
         zip(cluster.node_types, cluster.counts, strict=True)
     ):
-        power_w[:, number] = _power_w(rows, node_type, -1)
+        power_w[:, number] = power_of_parts(rows, node_type, -1)
         most_parts[:, number] = count * _parts_of_a_node(rows, node_type)
     for on_gpus in (False, True):
         speeds = speeds_of(cluster, on_gpus)
@@ -115,15 +111,8 @@ def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
 def with_room(jobs: pd.DataFrame, kinds: Kinds) -> NDArray[np.bool_]:
     """Return which jobs have room on the empty nodes of one type."""
     most = np.where(np.isfinite(kinds.slowdown), kinds.most_parts, 0).max(axis=1)
-    room: NDArray[np.bool_] = jobs["parts"].to_numpy(np.int64) <= most[kinds.of_job]
+    room: NDArray[np.bool_] = jobs["least_parts"].to_numpy(np.int64) <= most[kinds.of_job]
     return room
-
-
-def _power_w(rows: NDArray[np.void], node_type: NodeType, level: int) -> NDArray[np.float64]:
-    at_level = node_type.levels[level]
-    cores_w = at_level.active_w * rows["cpu"] / node_type.cpu_milli
-    watts: NDArray[np.float64] = cores_w + at_level.gpu_active_w * rows["gpu"] / WHOLE_GPU
-    return watts
 
 
 def at_levels(kinds: Kinds, cluster: Cluster, policy: BatchPolicy) -> Kinds:
@@ -142,7 +131,7 @@ def at_levels(kinds: Kinds, cluster: Cluster, policy: BatchPolicy) -> Kinds:
             slowdown[:, number, level] = kinds.slowdown[:, number] * np.where(
                 concerned, relative, 1.0
             )
-            power_w[:, number, level] = _power_w(kinds.rows, node_type, level)
+            power_w[:, number, level] = power_of_parts(kinds.rows, node_type, level)
     able = np.isfinite(slowdown)
     energy_j = np.where(able, power_w * np.where(able, slowdown, 0.0), np.inf)
     with answers(policy, "level"):
@@ -179,9 +168,18 @@ def _parts_of_a_node(rows: NDArray[np.void], node_type: NodeType) -> NDArray[np.
 
 
 def build_state(
-    jobs: pd.DataFrame, kinds: Kinds, cluster: Cluster, policy: BatchPolicy, sleep: Sleep | None
+    jobs: pd.DataFrame,
+    kinds: Kinds,
+    cluster: Cluster,
+    policy: BatchPolicy,
+    sleeps: Sequence[Sleep | None],
+    cap_w: float | None,
+    images: Mapping[str, ImageStart],
 ) -> BatchState:
-    """Return the arrays for jobs that all have room on the empty cluster."""
+    """Return the arrays for jobs that all have room, and power, on the empty cluster.
+
+    `sleeps` is of each node type. With a cap of power, all nodes sleep in the beginning that can.
+    """
     count, types = len(jobs), len(cluster.node_types)
     clock = np.zeros(1, layout.CLOCK)
     clock["backfill"], clock["half_life_s"] = int(policy.backfill), policy.usage_half_life_s
@@ -192,13 +190,18 @@ def build_state(
         rows[name] = jobs[name]
     estimate_s = jobs["estimate_s"].to_numpy(np.float64)
     rows["estimate_s"] = np.fmax(estimate_s, rows["run_s"])
-    rows["kind"], rows["parts"] = kinds.of_job, jobs["parts"]
+    rows["kind"], rows["parts"] = kinds.of_job, jobs["least_parts"]
+    rows["recorded_parts"] = jobs["parts"]
+    for name in ("least_parts", "most_parts", "serial_share"):
+        rows[name] = jobs[name]
+    rows["image"] = NIL
+    if images:
+        # NIL where it is not in them.
+        rows["image"] = pd.Index(list(images)).get_indexer(pd.Index(jobs["image"]))
     rows["user"] = pd.factorize(jobs["user"])[0]
     rows["share"] = shares(rows, kinds, cluster)
     rows["order"], rows["first"], rows["start_s"] = np.inf, NIL, np.nan
     nodes = cluster.size
-    of_nodes = np.zeros(nodes, layout.NODE)
-    of_nodes["idle_s"] = jobs["submit_s"].min()
     most_gpus = max(node_type.gpu_milli for node_type in cluster.node_types) // WHOLE_GPU
     free = np.zeros((nodes, layout.GPUS + most_gpus), np.int64)
     of_types = np.zeros(types, layout.TYPE)
@@ -206,8 +209,19 @@ def build_state(
     of_types["first_node"] = np.cumsum(cluster.counts) - cluster.counts
     of_types["lowest"] = of_types["first_node"]
     of_types["version"] = 1
-    of_types["sleep_after_s"] = np.inf if sleep is None else sleep.after_s
-    of_types["wake_s"] = 0.0 if sleep is None else sleep.wake_s
+    of_types["sleep_after_s"] = [np.inf if each is None else each.after_s for each in sleeps]
+    of_types["wake_s"] = [0.0 if each is None else each.wake_s for each in sleeps]
+    of_types["off"] = [each is not None and each.off for each in sleeps]
+    begins_asleep = of_types["off"] > 0
+    if cap_w is not None:
+        begins_asleep |= np.isfinite(of_types["sleep_after_s"])
+    of_nodes = _idle_nodes(of_types, begins_asleep, float(jobs["submit_s"].min()))
+    power = node_power(cluster, sleeps)
+    of_types["saved_mw"] = power.saved_mw
+    clock["held_mw"] = power.least_mw
+    clock["power_mw"] = power.least_mw + power.counts @ np.where(begins_asleep, 0, power.saved_mw)
+    clock["peak_mw"] = clock["power_mw"]
+    clock["cap_mw"] = NO_CAP if cap_w is None else int(cap_w * 1000)
     for of_type, node_type in zip(of_types, cluster.node_types, strict=True):
         own = free[of_type["first_node"] :][: of_type["nodes"]]
         own[:, layout.CPU], own[:, layout.MEMORY] = node_type.cpu_milli, node_type.memory_bytes
@@ -216,6 +230,10 @@ def build_state(
             of_type[name] = getattr(node_type, field) * of_type["nodes"]
     sites = np.zeros(kinds.slowdown.shape, layout.SITE)
     sites["slowdown"], sites["most_parts"] = kinds.slowdown, kinds.most_parts
+    sites["part_mw"] = milliwatts(kinds.power_w)
+    of_images = np.zeros(len(images), layout.IMAGE)
+    of_images["cold_s"] = [each.cold_s for each in images.values()]
+    of_images["warm_s"] = [each.warm_s for each in images.values()]
     state = BatchState(
         clock,
         rows,
@@ -235,13 +253,36 @@ def build_state(
         np.zeros(nodes, np.int64),
         np.zeros((nodes, 2), np.int64),
         np.zeros(0, layout.ALLOCATION),
-        np.zeros((types, 0), layout.STEP),
-        np.ones(types, np.int64),
+        np.zeros((types + 1, 0), layout.STEP),
+        np.ones(types + 1, np.int64),
+        of_images,
+        np.full((nodes, len(images)), np.inf),
     )
     state = with_space(state)
     for name in ("cpu", "memory", "gpu"):
-        state.profile[name][:, 0] = of_types[name]
+        state.profile[name][:types, 0] = of_types[name]
+    state.profile["power"][types, 0] = clock["cap_mw"][0] - clock["held_mw"][0]
     return state
+
+
+def _idle_nodes(
+    of_types: NDArray[np.void], asleep: NDArray[np.bool_], begin_s: float
+) -> NDArray[np.void]:
+    """Return nodes that are idle since the beginning, or `asleep`, and list the idle ones."""
+    nodes = np.zeros(int(of_types["nodes"].sum()), layout.NODE)
+    nodes["idle_s"] = begin_s
+    of_types["first_idle"] = of_types["last_idle"] = NIL
+    for of_type, sleeps in zip(of_types, asleep, strict=True):
+        first, last = of_type["first_node"], of_type["first_node"] + of_type["nodes"] - 1
+        own = nodes[first : last + 1]
+        if sleeps:
+            own["asleep"], own["idle_s"] = 1, begin_s - of_type["sleep_after_s"]
+        elif np.isfinite(of_type["sleep_after_s"]):
+            own["idle_before"] = np.arange(first - 1, last)
+            own["idle_after"] = np.arange(first + 1, last + 2)
+            own["idle_before"][0] = own["idle_after"][-1] = NIL
+            of_type["first_idle"], of_type["last_idle"] = first, last
+    return nodes
 
 
 def shares(rows: NDArray[np.void], kinds: Kinds, cluster: Cluster) -> NDArray[np.float64]:
@@ -262,14 +303,15 @@ def with_space(s: BatchState) -> BatchState:
     """Return `s` with more space for allocations, and for the profile where it is short."""
     clock, before = s.clock[0], len(s.allocations)
     rows = np.zeros(
-        max(_SPACE, 2 * before, before + int(s.jobs["parts"].max(initial=1))), layout.ALLOCATION
+        max(_SPACE, 2 * before, before + int(s.jobs["most_parts"].max(initial=1))),
+        layout.ALLOCATION,
     )
     rows[:before] = s.allocations
     rows["next"][before:] = np.arange(before + 1, len(rows) + 1)
     rows["next"][-1] = clock["free"]
     clock["free"], clock["space"] = before, clock["space"] + len(rows) - before
     steps = max(_SPACE, 2 * s.profile.shape[1])
-    profile = np.zeros((len(s.types), steps), layout.STEP)
+    profile = np.zeros((len(s.steps), steps), layout.STEP)
     profile[:, : s.profile.shape[1]] = s.profile
     return s._replace(allocations=rows, profile=profile)
 

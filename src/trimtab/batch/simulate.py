@@ -1,6 +1,7 @@
 """Simulate an operator's jobs on a cluster under a policy of batch queues."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,18 +10,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trimtab.batch.figures import bounded_slowdown
+from trimtab.batch.images import ImageStart
 from trimtab.batch.kernel.layout import DONE, NEED_SPACE, NIL, BatchState
 from trimtab.batch.kernel.loop import run, run_planned
 from trimtab.batch.model import (
     Kinds,
-    Sleep,
     at_levels,
     build_state,
     kinds_of,
-    with_room,
     with_space,
 )
 from trimtab.batch.policies.base import Backfill, BatchPolicy, WaitingJobs, answers
+from trimtab.batch.power_cap import with_room_and_power
+from trimtab.batch.sleep import Sleep, sleeps_of
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
 from trimtab.records.batch.tables import BATCH_SCHEDULE
@@ -31,6 +33,7 @@ class _Facts(NamedTuple):
 
     priority: NDArray[np.int64]
     queue: NDArray[np.int64]
+    deadline_s: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,10 @@ class BatchResult:
     no room for. `raised_estimates`: jobs that ran longer than their estimate, which counts as long.
     `makespan_s`: from the first submission of these jobs to the last end. `utilisation`: busy share
     of cores and GPUs in it. `active_energy_j` is above idle. `allocations`: job, node, parts, and
-    GPUs as bits, one row for parts of a job on a node; None unless they are kept.
+    GPUs as bits, one row for parts of a job on a node; None unless they are kept. `over_cap`: those
+    of `left_out` that need more power alone than the cap. `peak_power_w` counts a job's active
+    power from when it gets its nodes. `hours_on`: hours of nodes that are not switched off, by
+    type. `pulls`: how many nodes pulled each image; `cold_starts`: jobs that waited for one.
     """
 
     schedule: pd.DataFrame
@@ -51,6 +57,11 @@ class BatchResult:
     utilisation: dict[str, float]
     idle_energy_j: float
     active_energy_j: float
+    over_cap: int
+    peak_power_w: float
+    hours_on: dict[str, float]
+    pulls: dict[str, int]
+    cold_starts: int
     allocations: pd.DataFrame | None
 
 
@@ -60,22 +71,29 @@ def simulate_batch(
     policy: BatchPolicy,
     *,
     sleep: Sleep | None = None,
+    autoscale: Mapping[str, Sleep] | None = None,
+    power_cap_w: float | None = None,
+    images: Mapping[str, ImageStart] | None = None,
     keep_allocations: bool = False,
 ) -> BatchResult:
     """Simulate `jobs` (BATCH_JOBS) on `cluster` under `policy`.
 
     All parts of a job run on nodes of one type, at the level that the policy chooses. With `sleep`,
-    nodes sleep where they are idle for long, and jobs wait for them to wake up. Raises UserError
-    where no job has room, and where the policy gives no number for each job or node type.
+    nodes sleep where they are idle for long, and jobs wait for them to wake up. `autoscale` says
+    the same of nodes that are off until they are needed, by type. With `images`, jobs wait for
+    theirs. Raises UserError where no job has room, and where the policy gives no number for each
+    job or node type.
     """
     _check_attributes(policy)
     kinds = kinds_of(jobs, cluster)
-    room = with_room(jobs, kinds)
+    sleeps = sleeps_of(cluster, sleep, autoscale or {})
+    room, over_cap = with_room_and_power(jobs, kinds, cluster, sleeps, power_cap_w)
     if not room.any():
         raise UserError("no job has room on the empty cluster; expected larger nodes, or more")
     jobs = jobs[room].reset_index(drop=True)
     kinds = at_levels(kinds._replace(of_job=kinds.of_job[room]), cluster, policy)
-    state = build_state(jobs, kinds, cluster, policy, sleep)
+    images = images or {}
+    state = build_state(jobs, kinds, cluster, policy, sleeps, power_cap_w, images)
     state.clock["keeps"] = keep_allocations
     state = _run(jobs, state, policy)
     assert not np.isnan(state.jobs["start_s"]).any()
@@ -84,7 +102,11 @@ def simulate_batch(
         schedule=schedule,
         left_out=int((~room).sum()),
         raised_estimates=int((jobs["run_s"] > jobs["estimate_s"]).sum()),
-        **_totals(schedule, state, kinds, cluster, sleep),
+        **_totals(schedule, state, kinds, cluster, sleeps),
+        over_cap=int(over_cap.sum()),
+        peak_power_w=float(state.clock["peak_mw"][0]) / 1000,
+        pulls=_pulls(state, images),
+        cold_starts=int((state.jobs["pulls"] > 0).sum()),
         allocations=_allocations(jobs, state) if keep_allocations else None,
     )
 
@@ -92,7 +114,11 @@ def simulate_batch(
 def _run(jobs: pd.DataFrame, state: BatchState, policy: BatchPolicy) -> BatchState:
     clock = state.clock[0]
     row = np.zeros(state.free.shape[1], np.int64)
-    facts = _Facts(jobs["priority"].to_numpy(np.int64), pd.factorize(jobs["queue"])[0])
+    facts = _Facts(
+        jobs["priority"].to_numpy(np.int64),
+        pd.factorize(jobs["queue"])[0],
+        jobs["deadline_s"].fillna(np.inf).to_numpy(np.float64),
+    )
     if policy.reorder_s == math.inf:
         slots = np.arange(len(jobs))
         state.jobs["order"] = _order(facts, state, policy, slots, 0.0)
@@ -147,6 +173,7 @@ def _order(
         user=rows["user"],
         queue=facts.queue[slots],
         user_usage=usage[rows["user"]],
+        deadline_s=facts.deadline_s[slots],
     )
     with answers(policy, "order"):
         order = np.asarray(policy.order(waiting, now_s), np.float64)
@@ -171,9 +198,18 @@ def _schedule(jobs: pd.DataFrame, s: BatchState, kinds: Kinds, cluster: Cluster)
         bounded_slowdown=bounded_slowdown(pd.Series(wait_s + run_s), jobs["run_s"]),
         node_type=names[rows["type"]],
         nodes=rows["nodes"],
+        parts=rows["parts"],
+        startup_s=rows["startup_s"],
         energy_j=power_w * run_s,
     )
     return pd.DataFrame(schedule[BATCH_SCHEDULE.names])
+
+
+def _pulls(s: BatchState, images: Mapping[str, ImageStart]) -> dict[str, int]:
+    pulls = np.zeros(len(images), np.int64)
+    has_image = s.jobs["image"] != NIL
+    np.add.at(pulls, s.jobs["image"][has_image], s.jobs["pulls"][has_image])
+    return dict(zip(images, pulls.tolist(), strict=True))
 
 
 def _allocations(jobs: pd.DataFrame, s: BatchState) -> pd.DataFrame:
@@ -187,7 +223,11 @@ def _allocations(jobs: pd.DataFrame, s: BatchState) -> pd.DataFrame:
 
 
 def _totals(
-    schedule: pd.DataFrame, s: BatchState, kinds: Kinds, cluster: Cluster, sleep: Sleep | None
+    schedule: pd.DataFrame,
+    s: BatchState,
+    kinds: Kinds,
+    cluster: Cluster,
+    sleeps: tuple[Sleep | None, ...],
 ) -> dict[str, Any]:
     end_s = float(schedule["end_s"].max())
     makespan_s = end_s - float(schedule["submit_s"].min())
@@ -199,11 +239,18 @@ def _totals(
         busy = kinds.rows[asked][s.jobs["kind"]].astype(np.float64) * s.jobs["parts"] * run_s
         if whole > 0 and makespan_s > 0:
             utilisation[name] = float(busy.sum()) / (whole * makespan_s)
-    idle_w = np.array([node_type.idle_w for node_type in cluster.node_types])[cluster.type_of_node]
+    of_type = cluster.type_of_node
+    idle_w = np.array([node_type.idle_w for node_type in cluster.node_types])[of_type]
     idle_s = np.where(s.nodes["parts"] == 0, end_s - s.nodes["idle_s"], 0.0)
-    asleep_s = s.nodes["asleep_s"] + np.maximum(idle_s - (sleep.after_s if sleep else np.inf), 0.0)
-    saved = 1.0 - (sleep.power_share if sleep else 0.0)
+    after_s = s.types["sleep_after_s"][of_type]
+    asleep_s = s.nodes["asleep_s"] + np.maximum(idle_s - after_s, 0.0)
+    saved = np.array([1.0 - (each.power_share if each else 0.0) for each in sleeps])[of_type]
+    on_s = np.bincount(of_type, makespan_s - np.where(s.types["off"][of_type], asleep_s, 0.0))
     return {
+        "hours_on": {
+            each.name: float(hours)
+            for each, hours in zip(cluster.node_types, on_s / 3600, strict=True)
+        },
         "makespan_s": makespan_s,
         "utilisation": utilisation,
         "idle_energy_j": float(idle_w @ (makespan_s - saved * asleep_s)),

@@ -20,7 +20,7 @@ from trimtab.scheduling.deflator import EngineClass
 from trimtab.scheduling.engine_model import STATIONARY, engine_classes
 from trimtab.scheduling.setting import Setting, facts_of
 from trimtab.simulation.arrivals import Arrivals
-from trimtab.simulation.simulate import offered_load
+from trimtab.simulation.simulate import offered_loads
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,13 @@ class CellLoad:
     """The share of the cluster's time that arriving jobs take: 1 is its capacity.
 
     Dropped tasks and sprints lower it. `repeated` says whether it has the lost attempts of evicted
-    jobs; it is infinite if their mean diverges.
+    jobs; it is infinite if their mean diverges. `resource` is the scarcest one, "" for an engine
+    that runs one job at a time.
     """
 
     total: float
     repeated: bool
+    resource: str = ""
 
     @property
     def unstable_because(self) -> str:
@@ -40,7 +42,8 @@ class CellLoad:
         if self.total < 1:
             return ""
         again = ", repeats of evicted jobs included" if self.repeated else ""
-        return f"the load is {self.total:.3g}{again}"
+        of = f" of {self.resource}" if self.resource else ""
+        return f"the load{of} is {self.total:.3g}{again}"
 
 
 def warn_if_unstable(setting: Setting, policy: PolicyConfig) -> CellLoad | None:
@@ -121,5 +124,8 @@ def _load_of_drawn_jobs(setting: Setting, facts: PolicyInputs, policy: Policy) -
     with pq.ParquetFile(setting.trace_path) as file:
         for batch in file.iter_batches():
             arrivals.chunk(batch.to_pandas())
-    load = offered_load(arrivals, policy.level)
-    return None if load is None else CellLoad(load, repeated=False)
+    loads = offered_loads(arrivals, policy.level)
+    if loads is None:
+        return None
+    scarcest = max(loads, key=loads.__getitem__)
+    return CellLoad(loads[scarcest], repeated=False, resource=scarcest)

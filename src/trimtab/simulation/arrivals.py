@@ -12,7 +12,7 @@ from trimtab.clusters.cluster import Cluster, JobClass
 from trimtab.clusters.compiled import compiled
 from trimtab.clusters.round_times import service_times
 from trimtab.errors import UserError
-from trimtab.policies.layout import ARRIVAL, NIL, SHAPE
+from trimtab.policies.layout import ARRIVAL, NIL, SHAPE, WHOLE_GPU
 from trimtab.simulation.resampling import NOTHING, ServiceTimes
 
 _COLUMNS = ("job", "arrival_s", "priority", "cpu_milli", "gpu_milli", "memory_bytes", "work_s")
@@ -94,7 +94,12 @@ def _pass_over(
         if wrong:
             return at, count, wrong
         last_job, last_arrival_s = job[at], arrival_s[at]
-        work_by_class[job_class[at]] += cpu[at] * work_s[at]
+        held = work_by_class[job_class[at]]
+        held[0] += cpu[at] * work_s[at]
+        # More than a GPU is whole ones.
+        whole = (gpu[at] + WHOLE_GPU - 1) // WHOLE_GPU * WHOLE_GPU
+        held[1] += (gpu[at] if gpu[at] < WHOLE_GPU else whole) * work_s[at]
+        held[2] += memory[at] * work_s[at]
         row = (job_class[at], priority[at], cpu[at], gpu[at], memory[at])
         number, count = _find(shapes, count, table, row)
         one = chunk[at]
@@ -108,8 +113,9 @@ class Arrivals:
     """Turns successive parts of a trace into chunks.
 
     `drop_ratio` is by job class, `seed` is for the rounds' times. `shapes` are the SHAPE records of
-    the first `count` shapes. `work_by_class` sums the arrived work times its requested thousandths
-    of a core. Evicted jobs may draw from `service_times`.
+    the first `count` shapes. `work_by_class` [class, 3] sums the arrived work times what it holds
+    meanwhile: thousandths of a core, thousandths of a GPU, bytes of memory. Evicted jobs may draw
+    from `service_times`.
     """
 
     cluster: Cluster
@@ -126,7 +132,7 @@ class Arrivals:
 
     def __post_init__(self) -> None:
         self._names = [job_class.name for job_class in self.job_classes]
-        self.work_by_class = np.zeros(len(self._names))
+        self.work_by_class = np.zeros((len(self._names), 3))
         self._table = np.full(4 * len(self.shapes), NIL, np.int64)
         unknown = sorted(set(self.drop_ratio) - set(self._names))
         if unknown:

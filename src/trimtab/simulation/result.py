@@ -28,7 +28,8 @@ class Result:
 
     `jobs`, `allocations` and `load` are tables.SCHEDULED, ALLOCATIONS and LOAD; None where they
     were streamed to files, or not requested. `nodes` is tables.NODES. `classes` has those with
-    finished jobs; `events` is the number of events; `offered_load` is None where unknown.
+    finished jobs; `events` is the number of events; `offered_load` is the largest of
+    the resources, None where unknown.
     """
 
     simulator: Simulator

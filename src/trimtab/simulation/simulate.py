@@ -2,7 +2,7 @@
 
 import copy
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -80,7 +80,7 @@ def simulate(
                 chunks.append(chunk)
         if chunks:
             service_times = service_times_of(chunks, checked.shapes, len(job_classes))
-        _warn_of_load(offered_load(checked, policy.level))
+        _warn_of_load(offered_loads(checked, policy.level))
 
     names = [job_class.name for job_class in job_classes]
     demand = SimulationRequest(
@@ -102,9 +102,9 @@ def simulate(
                 sink.add("jobs", jobs_table(batch.rows, names))
             if keep_allocations:
                 sink.add("allocations", allocations_table(batch.allocations))
-    end, load = simulator.end(), offered_load(arrivals, policy.level)
+    end, loads = simulator.end(), offered_loads(arrivals, policy.level)
     if not isinstance(trace, pd.DataFrame | Path):
-        _warn_of_load(load)
+        _warn_of_load(loads)
     nodes = _nodes(cluster, end)
     if end.unfinished:
         warnings.warn(f"{end.unfinished} jobs never found a place", stacklevel=2)
@@ -113,7 +113,7 @@ def simulate(
     return Result(
         simulator=Simulator.KERNEL if compiled else Simulator.REFERENCE,
         events=end.events,
-        offered_load=load,
+        offered_load=None if loads is None else max(loads.values()),
         classes=sums.classes(),
         total=sums.total(**_totals(nodes, end)),
         nodes=nodes,
@@ -121,12 +121,13 @@ def simulate(
     )
 
 
-def offered_load(arrivals: Arrivals, level: int = -1) -> float | None:
-    """Return the load of the arrived jobs, 1 at the cluster's capacity; None if no time has passed.
+def offered_loads(arrivals: Arrivals, level: int = -1) -> dict[str, float] | None:
+    """Return the load of each resource, 1 at the cluster's capacity; None if no time has passed.
 
-    A job's load is its work on its cores, divided by the capacity of all nodes for its class at
-    `level` (negative: counted from the highest). Above 1 the queue grows without bound under any
-    placement. Below 1 it may do so too, where cores stay free because no job fits them.
+    Resources are "cores", "GPUs" and "memory". An arrived job's load is its work times what it
+    holds, divided by the capacity of all nodes for its class at `level` (negative: counted from the
+    highest). Where one is above 1 the queue grows without bound under any placement. Below 1 it may
+    do so too, where resources stay free because no job fits them.
     """
     cluster = arrivals.cluster
     span_s = arrivals.last_arrival_s - arrivals.first_arrival_s
@@ -136,9 +137,12 @@ def offered_load(arrivals: Arrivals, level: int = -1) -> float | None:
     counts = [len(node_type.levels) for node_type in cluster.node_types]
     levels = [level + count if level < 0 else level for count in counts]
     speed = paces["speed"][:, np.arange(len(levels)), levels]
-    cores = [node_type.cpu_milli for node_type in cluster.node_types]
-    capacity = speed @ (np.array(cores) * cluster.counts)
-    return float(np.sum(arrivals.work_by_class / capacity)) / span_s
+    sizes = [(kind.cpu_milli, kind.gpu_milli, kind.memory_bytes) for kind in cluster.node_types]
+    capacity = speed @ (np.array(sizes, float) * np.array(cluster.counts)[:, np.newaxis])
+    work = arrivals.work_by_class
+    # Where there is no capacity there is no work: jobs that fit no node are refused.
+    loads = np.divide(work, capacity, out=np.zeros_like(work), where=work > 0).sum(axis=0) / span_s
+    return dict(zip(("cores", "GPUs", "memory"), loads.tolist(), strict=True))
 
 
 def _chunks(trace: Trace) -> Iterator[pd.DataFrame]:
@@ -156,10 +160,13 @@ def _chunks(trace: Trace) -> Iterator[pd.DataFrame]:
         yield from trace
 
 
-def _warn_of_load(load: float | None) -> None:
-    if load is not None and load > 1:
-        message = f"offered load {load:.3g} is above the cluster's capacity: the queue grows"
-        warnings.warn(message, stacklevel=3)
+def _warn_of_load(loads: Mapping[str, float] | None) -> None:
+    if loads is None:
+        return
+    resource, load = max(loads.items(), key=lambda each: each[1])
+    if load > 1:
+        message = f"offered load {load:.3g} of {resource} is above the cluster's capacity"
+        warnings.warn(f"{message}: the queue grows", stacklevel=3)
 
 
 def _maintenance(policy: Policy, names: Sequence[str]) -> Maintain | None:

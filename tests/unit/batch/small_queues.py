@@ -15,9 +15,12 @@ def jobs_of(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
         "submit_s": 0.0, "run_s": 10.0, "estimate_s": np.nan, "parts": 1, "cpu_milli": 1000,
         "gpu_milli": 0, "memory_bytes": 0, "distinct": False, "gpu_type": "", "user": "",
         "group": "", "queue": "", "priority": 0, "recorded_start_s": np.nan,
+        "deadline_s": np.nan, "image": "", "serial_share": 0.0,
         "run_gpu_type": "", "counted": True,
     }  # fmt: skip
     frame = pd.DataFrame([{**usual, **row} for row in rows])
+    for name in ("least_parts", "most_parts"):
+        frame[name] = frame.get(name, frame["parts"]).fillna(frame["parts"]).astype(np.int64)
     frame.insert(0, "job", np.arange(len(frame)))
     frame.insert(1, "name", [f"j{job}" for job in frame["job"]])
     return frame

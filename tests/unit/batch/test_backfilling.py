@@ -50,6 +50,11 @@ def frame(jobs: Sequence[Job], parts: Sequence[Part] | None = None) -> pd.DataFr
         priority=[number % 4 for number in numbers],
         run_gpu_type="",
         recorded_start_s=np.nan,
+        deadline_s=np.nan,
+        image="",
+        least_parts=table["parts"],
+        most_parts=table["parts"],
+        serial_share=0.0,
         counted=True,
     )
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from small_queues import jobs_of, node_type, nodes
 
-from trimtab.batch.model import Sleep
 from trimtab.batch.policies.registry import build_batch_policy
 from trimtab.batch.simulate import simulate_batch
+from trimtab.batch.sleep import Sleep
 from trimtab.clusters.cluster import Cluster, Level, NodeType
 from trimtab.errors import UserError
 
@@ -221,7 +221,7 @@ def test_a_policy_of_the_users_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("eazy", "'eazy' given, expected one of any_fit, conservative, easy"),
+        ("eazy", "'eazy' given, expected one of any_fit, conservative, earliest_deadline, easy"),
         ("heats:weight=1", "weight given; the keys of heats are: energy_weight"),
         ("heats:energy_weight=much", "expected key=number"),
         ("heats:energy_weight=2", "expected 0 to 1"),

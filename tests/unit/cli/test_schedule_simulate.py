@@ -353,3 +353,60 @@ def test_hostile_names_are_shown_as_text(jobs: Path, capsys: pytest.CaptureFixtu
     assert "<script>alert" not in page and "&lt;script&gt;alert" in page
     written = capsys.readouterr()
     assert "\x1b" not in written.out + written.err + page
+
+
+# The second job is late under fcfs; both images are pulled once by each node.
+RICH = (
+    "submit,run,cores,tasks,deadline,image,least_parts,most_parts,serial_share\n"
+    "0,600,96,1,700,train:2,,,\n60,1200,96,1,2500,train:2,1,1,0\n120,300,96,1,900,serve,,,\n"
+)
+
+
+def test_deadlines_power_images_and_prices_are_in_every_output(
+    jobs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs.write_text(RICH)
+    Path("images.csv").write_text(
+        "image,cold_start_s,warm_start_s,bytes\ntrain:2,30,1,2000000000\nserve,10,1,1000\n"
+    )
+    simulate(
+        *(jobs, "--nodes", "epyc_9654:2", "--policy", "fcfs,earliest_deadline"),
+        *("--power-cap-kw", "3", "--autoscale", "60:300", "--node-price", "epyc_9654=2"),
+        *("--images", "images.csv"),
+    )
+    for each in document().policies:
+        assert each.deadlines is not None and each.deadlines.jobs == 3
+        assert each.startups is not None and each.startups.cold_starts == 3
+        assert each.startups.pulled_bytes == 2 * 2_000_000_000 + 1000
+        assert each.node_use is not None and each.node_use.cost_eur is not None
+        assert each.node_use.cost_eur == pytest.approx(2 * each.node_use.hours)
+        assert each.peak_power_w is not None and 0 < each.peak_power_w <= 3000
+    written = capsys.readouterr()
+    for word in ("late", "tardiness", "node", "start-up"):
+        assert word in written.out
+    assert "epyc_9654: off until needed, 60 s to boot, off after 300 s" in written.err
+    page = Path("trimtab_schedule/report.html").read_text()
+    for heading in ("Peak power, kW", "Late, %", "Images pulled, GB", "Node hours", "Nodes, EUR"):
+        assert heading in page
+
+
+def test_jobs_over_the_cap_are_counted(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulate(jobs, "--nodes", "epyc_9654:1", "--policy", "easy", "--power-cap-kw", "0.2")
+    found = document()
+    assert (found.jobs, found.left_out, found.over_cap) == (2, 1, 1)
+    assert "jobs left out: 1 need more power than the cap" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--nodes", "64c:1", "--power-cap-kw", "5"], "no power is known of 64c"),
+        (["--nodes", "epyc_9654:1", "--power-cap-kw", "0.01"], "kW without a job"),
+        (["--nodes", "64c:1", "--autoscale", "soon"], "expected BOOT_S:IDLE_S"),
+        (["--nodes", "64c:1", "--node-price", "32c=1"], "--node-price: '32c=1' given"),
+        (["--nodes", "64c:1", "--images", "none.csv"], "none.csv: no such file"),
+    ],
+)
+def test_mistakes_of_operation_are_named(jobs: Path, words: list[str], problem: str) -> None:
+    with pytest.raises(UserError, match=re.escape(problem)):
+        simulate(jobs, *words)

@@ -58,11 +58,14 @@ def reference(folder: Path, trace: str, jobs: int = 400) -> Setting:
     return setting_of(stage, folder / "trace.parquet", folder / "trace.json")
 
 
-def shared(folder: Path, arrivals: ArrivalsConfig) -> Setting:
-    """Jobs of two cores and 10 s on a cluster of two nodes with four cores each."""
+def shared(
+    folder: Path, arrivals: ArrivalsConfig, machine: Hardware = MACHINE, **asked: float
+) -> Setting:
+    """Jobs of 10 s, by default of two cores, on a cluster of two nodes with four cores each."""
     work = WorkConfig(distribution="deterministic", mean_s=10)
-    trace = TraceConfig("drawn", 3, arrivals, {"one": JobClassConfig(cores=2, work=work)})
-    stage = TraceStage(ClusterConfig("pair", {"machine": 2}), [MACHINE], trace)
+    job_class = JobClassConfig(**{"cores": 2, **asked}, work=work)
+    trace = TraceConfig("drawn", 3, arrivals, {"one": job_class})
+    stage = TraceStage(ClusterConfig("pair", {"machine": 2}), [machine], trace)
     make_trace(stage, MeasuredClasses(), folder)
     return setting_of(stage, folder / "trace.parquet", folder / "trace.json")
 
@@ -172,6 +175,29 @@ def test_jobs_that_share_a_cluster_have_the_load_that_was_drawn(
     found = load_of(cell, PolicyConfig("first", "fcfs"))
     assert found and found.total == pytest.approx(load, rel=0.1)
     assert bool(found.unstable_because) is unstable
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected", "resource"),
+    [
+        # At .1 jobs/s of 10 s one job is there on average, on 2 nodes of 4 cores, 4 GPUs, 16 GiB.
+        ({"cores": 2, "gpus": 2}, 2 / 8, "cores"),
+        ({"cores": 1, "gpus": 4}, 4 / 8, "GPUs"),
+        ({"cores": 1, "gpus": 0.5, "memory_gib": 16}, 16 / 32, "memory"),
+        ({"cores": 1, "gpus": 3.5}, 4 / 8, "GPUs"),  # takes four
+    ],
+)
+@pytest.mark.parametrize("rate_per_s", [0.1, 0.4])
+def test_the_load_is_of_the_scarcest_resource(
+    tmp_path: Path, asked: dict[str, float], expected: float, resource: str, rate_per_s: float
+) -> None:
+    arrivals = ArrivalsConfig("poisson", jobs=3000, rate_per_s=rate_per_s)
+    machine = replace(MACHINE, memory_gib=16.0, gpu_count=4)
+    found = load_of(shared(tmp_path, arrivals, machine, **asked), PolicyConfig("first", "fcfs"))
+    assert found and found.resource == resource
+    assert found.total == pytest.approx(expected * rate_per_s / 0.1, rel=0.1)
+    overloaded = f"the load of {resource} is {found.total:.3g}" if found.total >= 1 else ""
+    assert found.unstable_because == overloaded
 
 
 def test_jobs_that_end_have_no_steady_state(tmp_path: Path) -> None:

@@ -5,27 +5,63 @@ from typing import Any
 from trimtab.batch.kernel.layout import NIL, BatchState, index
 from trimtab.batch.kernel.lists import remove, waiting_place
 from trimtab.batch.kernel.nodes import begin_sweep, end_sweep
+from trimtab.batch.kernel.power import has_power, is_capped, planned_mw
 from trimtab.batch.kernel.reservation import reserve
 from trimtab.batch.kernel.starting import has_space, longest_s, start_on
+from trimtab.batch.kernel.widths import is_moldable, widen
 from trimtab.clusters.compiled import inlined, lean
 
 NONE, ANY, EASY, CONSERVATIVE = range(4)  # as policies.base.Backfill
 
 
 @inlined
+def _lasts(s: BatchState, slot: int, number: int, any_fit: bool) -> bool:
+    """Return whether a job may last beyond the time of the first waiting job's reservation."""
+    clock = s.clock[0]
+    return bool(not any_fit and clock.now_s + longest_s(s, slot, number) > clock.shadow_s)
+
+
+@inlined
+def _try_type(s: BatchState, slot: int, number: int, row: Any, any_fit: bool) -> bool:
+    """Start a job on a type, at its width."""
+    clock = s.clock[0]
+    capped, reserved = is_capped(s), number == clock.shadow_type
+    lasts = (reserved or capped) and _lasts(s, slot, number, any_fit)
+    if capped and not has_power(s, slot, number, lasts):
+        return False
+    if not start_on(s, slot, number, row, lasts and reserved):
+        return False
+    if capped and lasts:
+        clock.later_mw -= planned_mw(s, slot, number)
+    return True
+
+
+@lean
+def _try_widths(s: BatchState, slot: int, number: int, row: Any, any_fit: bool) -> bool:
+    """Start a moldable job on a type, at the best width or else the least."""
+    job, clock = s.jobs[slot], s.clock[0]
+    widen(s, slot, number, row, False)
+    if number == clock.shadow_type and _lasts(s, slot, number, any_fit):
+        widen(s, slot, number, row, True)
+    for _ in range(2):
+        if _try_type(s, slot, number, row, any_fit):
+            return True
+        job.parts = job.least_parts
+    return False
+
+
+@inlined
 def _try(s: BatchState, slot: int, row: Any, any_fit: bool) -> bool:
     """Start a job that has room, and unless `any_fit` does not delay the first waiting job."""
-    job, clock = s.jobs[index(slot)], s.clock[0]
+    job = s.jobs[index(slot)]
     for rank in range(s.preferred.shape[1]):
         number = s.preferred[index(job.kind), index(rank)]
         if number == NIL:
             return False
-        keeps = (
-            not any_fit
-            and number == clock.shadow_type
-            and clock.now_s + longest_s(s, slot, number) > clock.shadow_s
-        )
-        if start_on(s, slot, number, row, keeps):
+        if is_moldable(job):
+            if _try_widths(s, slot, number, row, any_fit):
+                return True
+        elif _try_type(s, slot, number, row, any_fit):
             return True
     return False
 
@@ -88,7 +124,7 @@ def _start_any(s: BatchState, first: int, row: Any) -> bool:
             if enough and _try(s, slot, row, clock.backfill == ANY):
                 possible = _free_cores(s)
                 continue
-            job.tried = enough
+            job.tried = enough and not is_capped(s)  # else power may be what it lacks
         s.waiting[kept] = slot
         kept += 1
     clock.waiting = kept

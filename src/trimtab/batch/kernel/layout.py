@@ -14,6 +14,7 @@ index = np.uint64
 CPU, MEMORY, GPUS = 0, 1, 2  # columns of a node's row; GPUS is the first GPU
 WHOLE_GPU = 1000
 NIL = -1
+NO_CAP = 1 << 62  # of power
 # Why the simulator returns: it is done; it needs space for allocations; jobs need their order.
 # GO_ON: it does not.
 DONE, NEED_SPACE, NEED_ORDER, GO_ON = range(4)
@@ -29,10 +30,14 @@ def _record(**fields: str) -> np.dtype[np.void]:
 # A job. `kind`: of its parts; `order`: the smallest is served first; `ends_s`: its end by the
 # estimate; `type`: of its nodes once it started; `first`: its first allocation; `waking_s`: how
 # long it waits for nodes that slept; `planned_s`, `planned_type`: its reservation under
-# conservative backfilling; `tried`: the last sweep found no room for it.
+# conservative backfilling; `tried`: the last sweep found no room for it. `parts`: its width, the
+# least one until it starts; `run_s` and `estimate_s` are at `recorded_parts`. `startup_s`: how long
+# it waits for its `image` (NIL: none), which `pulls` nodes pull. `held_mw`: its power, as reserved.
 JOB = _record(
-    f8="submit_s run_s estimate_s order start_s waking_s end_s ends_s planned_s share",
-    i8="kind parts user type first nodes planned_type tried",
+    f8="submit_s run_s estimate_s order start_s waking_s end_s ends_s planned_s share "
+    "serial_share startup_s",
+    i8="kind parts user type first nodes planned_type tried "
+    "recorded_parts least_parts most_parts image pulls held_mw",
 )
 # A kind of part: its demands; `distinct`: each on a node of its own.
 KIND = _record(i8="cpu memory gpu distinct")
@@ -40,21 +45,30 @@ KIND = _record(i8="cpu memory gpu distinct")
 # the next free one.
 ALLOCATION = _record(i8="node parts gpus next")
 # A node type: its nodes, and what is free on them together. `version` grows when room grows; at
-# `swept` all waiting jobs had been tried; `lowest`: no node before it has a free core.
+# `swept` all waiting jobs had been tried; `lowest`: no node before it has a free core. `saved_mw`:
+# what a node draws less asleep; `off`: it loses its images then; `first_idle`, `last_idle`: the
+# list of nodes that are idle and awake, where nodes sleep.
 TYPE = _record(
     # An idle node sleeps after `sleep_after_s`, infinite where nodes never sleep.
     f8="sleep_after_s wake_s",
-    i8="first_node nodes cpu memory gpu version swept lowest",
+    i8="first_node nodes cpu memory gpu version swept lowest saved_mw off first_idle last_idle",
 )
 # A node: parts on it; without any, it is idle since `idle_s`; `asleep_s`: until then; `changed` and
-# `reserved`: it is in the list of that name.
-NODE = _record(f8="idle_s asleep_s", i8="parts changed reserved")
+# `reserved`: it is in the list of that name; `idle_before`, `idle_after`: its neighbours in the
+# type's list of idle nodes.
+NODE = _record(f8="idle_s asleep_s", i8="parts changed reserved asleep idle_before idle_after")
 # A kind on a node type. `slowdown`: run time relative to the recorded one, infinite where it cannot
 # run; `most_parts` fit its empty nodes; `failed_parts` had no room at the version `failed_at`, and
 # `kept_out_parts` none beside the reservation at `kept_out_at`.
-SITE = _record(f8="slowdown", i8="most_parts failed_parts failed_at kept_out_parts kept_out_at")
-# A step of a type's profile: what is free on its nodes together from `at_s` on.
-STEP = _record(f8="at_s", i8="cpu memory gpu")
+# `part_mw`: active power of a part.
+SITE = _record(
+    f8="slowdown", i8="most_parts failed_parts failed_at kept_out_parts kept_out_at part_mw"
+)
+# A step of a type's profile: what is free on its nodes together from `at_s` on. One more profile,
+# behind the types', has the power that is free.
+STEP = _record(f8="at_s", i8="cpu memory gpu power")
+# An image: how long a job waits on a node without it, or with it.
+IMAGE = _record(f8="cold_s warm_s")
 # What a user has: the share of the cluster now, and the decayed use until `at_s`.
 USER = _record(f8="share usage_s at_s")
 CLOCK = _record(
@@ -64,9 +78,10 @@ CLOCK = _record(
     # allocation, of `space`; `keeps`: allocations of ended jobs stay; `grown`: resources were freed
     # since the last search; `head`: the first waiting job, which has the reservation at `shadow_s`
     # on nodes of `shadow_type`; `most_cpu`, `most_memory`, `most_gpu`: no changed node has more
-    # free.
+    # free. Power: `power_mw` now, `peak_mw` until now; `held_mw`: as reserved for running jobs;
+    # `later_mw`: what the first job's reservation leaves at the shadow time.
     i8="arrived ordered waiting fresh running changed reserved free space keeps grown head "
-    "shadow_type backfill most_cpu most_memory most_gpu",
+    "shadow_type backfill most_cpu most_memory most_gpu cap_mw power_mw peak_mw held_mw later_mw",
 )
 
 
@@ -93,3 +108,5 @@ class BatchState(NamedTuple):
     allocations: NDArray[np.void]  # ALLOCATION
     profile: NDArray[np.void]  # STEP [type, step]: what running and waiting jobs leave
     steps: NDArray[np.int64]  # [type]: steps of its profile
+    images: NDArray[np.void]  # IMAGE
+    ready_s: NDArray[np.float64]  # [node, image]: when the node has it; infinite if it has not

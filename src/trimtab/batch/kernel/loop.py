@@ -9,7 +9,9 @@ from typing import Any
 from trimtab.batch.kernel.backfilling import CONSERVATIVE, start_waiting
 from trimtab.batch.kernel.layout import DONE, GO_ON, NEED_ORDER, NEED_SPACE, NIL, BatchState
 from trimtab.batch.kernel.lists import insert, waiting_place
+from trimtab.batch.kernel.power import is_capped
 from trimtab.batch.kernel.profile import give_back_plan, next_planned_s, start_planned
+from trimtab.batch.kernel.sleeping import fall_asleep, next_sleep_s
 from trimtab.batch.kernel.starting import end_first
 from trimtab.clusters.compiled import lean
 
@@ -44,6 +46,8 @@ def _next_s(s: BatchState) -> float:
         at_s = min(at_s, clock.reorder_at_s)
         if clock.backfill == CONSERVATIVE:
             at_s = min(at_s, next_planned_s(s))
+        if is_capped(s):
+            at_s = min(at_s, next_sleep_s(s))
     return float(at_s)
 
 
@@ -55,6 +59,7 @@ def _next_instant(s: BatchState) -> int:
     if at_s == math.inf:
         return DONE
     clock.now_s = at_s
+    fall_asleep(s)
     while clock.running > 0 and s.jobs[s.heap[0]].end_s == at_s:
         _end(s)
     while clock.arrived < len(s.jobs) and s.jobs[clock.arrived].submit_s == at_s:

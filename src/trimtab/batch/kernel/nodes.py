@@ -2,7 +2,10 @@
 
 from typing import Any
 
+from trimtab.batch.kernel.images import start_image
 from trimtab.batch.kernel.layout import CPU, GPUS, MEMORY, NIL, WHOLE_GPU, BatchState, index
+from trimtab.batch.kernel.power import draw, stop_drawing
+from trimtab.batch.kernel.sleeping import note_idle, wake_up
 from trimtab.clusters.compiled import inlined, lean
 
 
@@ -175,25 +178,22 @@ def search(s: BatchState, number: int, kind: int, parts: int, row: Any, keeps: b
 
 
 @lean
-def _occupy(s: BatchState, number: int, of_type: Any, parts: int) -> float:
-    """Put parts on a node; return how long it takes to wake up."""
+def _occupy(s: BatchState, job: Any, number: int, of_type: Any, parts: int) -> float:
+    """Put parts on a node; return how long it takes until they start."""
     node, wake_s = s.nodes[number], 0.0
     if node.parts == 0:
-        slept_s = s.clock[0].now_s - node.idle_s - of_type.sleep_after_s
-        if slept_s > 0.0:
-            node.asleep_s += slept_s
-            wake_s = of_type.wake_s
+        wake_s = wake_up(s, number, of_type)
     node.parts += parts
-    return wake_s
+    return float(start_image(s, job, number, wake_s))
 
 
 @lean
-def _leave(s: BatchState, number: int, parts: int) -> None:
+def _leave(s: BatchState, number: int, of_type: Any, parts: int) -> None:
     """Take parts off a node."""
     node = s.nodes[number]
     node.parts -= parts
     if node.parts == 0:
-        node.idle_s = s.clock[0].now_s
+        note_idle(s, number, of_type)
 
 
 @lean
@@ -205,9 +205,10 @@ def allocate(s: BatchState, slot: int, number: int, count: int, row: Any, keeps:
     job, of_type = s.jobs[slot], s.types[number]
     kind = s.kinds[job.kind]
     job.first, job.nodes, job.waking_s = NIL, count, 0.0
+    job.startup_s, job.pulls = 0.0, 0
     for at in range(count):
         node, left = s.chosen[at, 0], s.chosen[at, 1]
-        job.waking_s = max(job.waking_s, _occupy(s, node, of_type, left))
+        job.waking_s = max(job.waking_s, _occupy(s, job, node, of_type, left))
         together = 1 if 0 < kind.gpu < WHOLE_GPU else left
         while left > 0:
             if keeps:
@@ -228,6 +229,7 @@ def allocate(s: BatchState, slot: int, number: int, count: int, row: Any, keeps:
     of_type.cpu -= job.parts * kind.cpu
     of_type.memory -= job.parts * kind.memory
     of_type.gpu -= job.parts * kind.gpu
+    draw(s, job, number)
 
 
 @lean
@@ -240,7 +242,7 @@ def release(s: BatchState, slot: int) -> None:
         allocation = s.allocations[entry]
         change(s.free[allocation.node], kind, allocation.parts, allocation.gpus, 1)
         of_type.lowest = min(of_type.lowest, allocation.node)
-        _leave(s, allocation.node, allocation.parts)
+        _leave(s, allocation.node, of_type, allocation.parts)
         note_change(s, allocation.node)
         following = allocation.next
         if not s.clock[0].keeps:
@@ -252,3 +254,4 @@ def release(s: BatchState, slot: int) -> None:
     of_type.memory += job.parts * kind.memory
     of_type.gpu += job.parts * kind.gpu
     of_type.version += 1
+    stop_drawing(s, job)

@@ -1,6 +1,7 @@
 """Conservative backfilling: each waiting job has a reservation in a profile of free resources.
 
-The profile has, for each node type, what is free on its nodes together, by time. A reserved job
+The profile has, for each node type, what is free on its nodes together, by time, and one more has
+the power below the cap. A moldable job has the width that ends first. A reserved job
 whose nodes are too fragmented at its time waits for the next end of a job.
 """
 
@@ -8,8 +9,10 @@ import math
 from typing import Any
 
 from trimtab.batch.kernel.layout import NIL, BatchState
+from trimtab.batch.kernel.power import has_power, is_capped, planned_mw
 from trimtab.batch.kernel.starting import has_space, longest_s, start_on
-from trimtab.clusters.compiled import lean
+from trimtab.batch.kernel.widths import is_moldable, next_width
+from trimtab.clusters.compiled import inlined, lean
 
 
 @lean
@@ -47,6 +50,11 @@ def _change(s: BatchState, slot: int, number: int, begin_s: float, end_s: float,
         step.cpu += sign * job.parts * kind.cpu
         step.memory += sign * job.parts * kind.memory
         step.gpu += sign * job.parts * kind.gpu
+    if is_capped(s):
+        number = len(s.types)
+        begin, end = _breakpoint(s, number, begin_s), _breakpoint(s, number, end_s)
+        for at in range(begin, end):
+            s.profile[number, at].power += sign * job.held_mw
 
 
 @lean
@@ -57,6 +65,7 @@ def _forget_past(s: BatchState, number: int) -> None:
     for at in range(1, length):
         step, last = profile[at], profile[kept]
         same = step.cpu == last.cpu and step.memory == last.memory and step.gpu == last.gpu
+        same &= step.power == last.power
         if same:
             continue
         if step.at_s > now_s:
@@ -67,11 +76,44 @@ def _forget_past(s: BatchState, number: int) -> None:
 
 @lean
 def _earliest(s: BatchState, slot: int, number: int) -> float:
-    """Return the earliest time from now on at which a type has room for a job to its end."""
+    """Return the earliest time from now on at which a type has room for a job to its end.
+
+    With a cap, there is also the power.
+    """
+    at_s = _earliest_room(s, slot, number, s.clock[0].now_s)
+    while is_capped(s) and at_s < math.inf:
+        powered_s = _earliest_power(s, slot, number, at_s)
+        if powered_s == at_s:
+            break
+        at_s = _earliest_room(s, slot, number, powered_s)
+    return at_s
+
+
+@lean
+def _earliest_power(s: BatchState, slot: int, number: int, begin_s: float) -> float:
+    """Return the earliest time from `begin_s` on with power for a job on a type, to its end."""
+    profile, length = s.profile[len(s.types)], s.steps[len(s.types)]
+    needed_mw, duration_s = planned_mw(s, slot, number), longest_s(s, slot, number)
+    at = 0
+    while at + 1 < length and profile[at + 1].at_s <= begin_s:
+        at += 1
+    first = at
+    while at < length and (at == first or profile[at].at_s < begin_s + duration_s):
+        if profile[at].power < needed_mw:
+            if at + 1 == length:
+                return math.inf
+            first = at + 1
+            begin_s = profile[first].at_s
+        at += 1
+    return float(begin_s)
+
+
+@lean
+def _earliest_room(s: BatchState, slot: int, number: int, begin_s: float) -> float:
+    """Return the earliest time from `begin_s` on at which a type has room for a job to its end."""
     job = s.jobs[slot]
     kind, profile, length = s.kinds[job.kind], s.profile[number], s.steps[number]
     duration_s = longest_s(s, slot, number)
-    begin_s = s.clock[0].now_s
     at = 0
     while at + 1 < length and profile[at + 1].at_s <= begin_s:
         at += 1
@@ -93,7 +135,27 @@ def _earliest(s: BatchState, slot: int, number: int) -> float:
 
 @lean
 def _plan(s: BatchState, slot: int) -> None:
-    """Reserve a job's earliest place; ties: the preferred node type."""
+    """Reserve a job's earliest place; a moldable job's place that ends first."""
+    job = s.jobs[slot]
+    best, best_s, parts = job.least_parts, math.inf, job.least_parts
+    while parts != NIL and is_moldable(job):
+        job.parts = parts
+        _find_place(s, slot)
+        if job.planned_type != NIL:
+            end_s = job.planned_s + longest_s(s, slot, job.planned_type)
+            if end_s < best_s:
+                best, best_s = parts, end_s
+        parts = next_width(job, parts)
+    job.parts = best
+    _find_place(s, slot)
+    if job.planned_type != NIL:
+        job.held_mw = planned_mw(s, slot, job.planned_type)
+        _change_plan(s, slot, job.planned_s, -1)
+
+
+@lean
+def _find_place(s: BatchState, slot: int) -> None:
+    """Find a job's earliest place at its width; ties: the preferred node type."""
     job = s.jobs[slot]
     job.planned_s, job.planned_type = math.inf, NIL
     for rank in range(s.preferred.shape[1]):
@@ -105,8 +167,6 @@ def _plan(s: BatchState, slot: int) -> None:
         at_s = _earliest(s, slot, number)
         if at_s < job.planned_s:
             job.planned_s, job.planned_type = at_s, number
-    if job.planned_type != NIL:
-        _change_plan(s, slot, job.planned_s, -1)
 
 
 @lean
@@ -157,7 +217,7 @@ def start_planned(s: BatchState, row: Any) -> bool:
     """
     clock = s.clock[0]
     if clock.grown:
-        for number in range(len(s.types)):
+        for number in range(len(s.steps)):
             _forget_past(s, number)
         _plan_again(s)
         clock.grown = 0
@@ -188,11 +248,20 @@ def next_planned_s(s: BatchState) -> float:
     return float(at_s)
 
 
+@inlined
+def _start_powered(s: BatchState, slot: int, number: int, row: Any) -> bool:
+    """Start a job on a type if it has power and room."""
+    if is_capped(s) and not has_power(s, slot, number, False):
+        return False
+    return bool(start_on(s, slot, number, row, False))
+
+
 @lean
 def _start_planned(s: BatchState, slot: int, row: Any) -> bool:
     """Start a job whose time has come, on another type if it finds only fragments on its own."""
     job, now_s = s.jobs[slot], s.clock[0].now_s
-    started = start_on(s, slot, job.planned_type, row, False)
+    planned = job.held_mw
+    started = _start_powered(s, slot, job.planned_type, row)
     if not started:
         for rank in range(s.preferred.shape[1]):
             number = s.preferred[job.kind, rank]
@@ -200,7 +269,7 @@ def _start_planned(s: BatchState, slot: int, row: Any) -> bool:
                 break
             if number == job.planned_type or job.parts > s.sites[job.kind, number].most_parts:
                 continue
-            if _earliest(s, slot, number) <= now_s and start_on(s, slot, number, row, False):
+            if _earliest(s, slot, number) <= now_s and _start_powered(s, slot, number, row):
                 started = True
                 break
     # The profile has it at another time or on another type, or with time to wake up.
@@ -208,7 +277,10 @@ def _start_planned(s: BatchState, slot: int, row: Any) -> bool:
         job.planned_s < now_s
         or job.type != job.planned_type
         or job.ends_s < now_s + longest_s(s, slot, job.type)
+        or job.held_mw != planned
     ):
+        drawn, job.held_mw = job.held_mw, planned
         _change_plan(s, slot, now_s, 1)
+        job.held_mw = drawn
         _change(s, slot, job.type, now_s, job.ends_s, -1)
     return started

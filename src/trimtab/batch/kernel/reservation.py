@@ -5,6 +5,7 @@ from typing import Any
 
 from trimtab.batch.kernel.layout import CPU, NIL, BatchState, index
 from trimtab.batch.kernel.nodes import change, choose_gpus, fit, note_change
+from trimtab.batch.kernel.power import is_capped, planned_mw, reserve_power
 from trimtab.clusters.compiled import lean
 
 
@@ -41,15 +42,16 @@ def _foresee(s: BatchState, slot: int, number: int, before_s: float) -> float:
     for node in range(of_type.lowest, end):
         if s.free[index(node), index(CPU)] >= kind.cpu:
             fitting += fit(s.free[index(node)], kind, job.parts)
-    at_s = s.clock[0].now_s if fitting >= job.parts else math.inf
+    missing_mw = planned_mw(s, slot, number) + s.clock[0].held_mw - s.clock[0].cap_mw
+    at_s = s.clock[0].now_s if fitting >= job.parts and missing_mw <= 0 else math.inf
     for at in range(s.clock[0].running):
         running = s.jobs[s.running[at]]
-        if running.type != number:
-            continue
         if running.ends_s > at_s or running.ends_s >= before_s:
             break
-        fitting += _release_later(s, s.running[at], kind, job.parts)
-        if fitting >= job.parts:
+        missing_mw -= running.held_mw
+        if running.type == number:
+            fitting += _release_later(s, s.running[at], kind, job.parts)
+        if fitting >= job.parts and missing_mw <= 0:
             at_s = min(at_s, running.ends_s)
     return at_s
 
@@ -106,3 +108,5 @@ def reserve(s: BatchState, slot: int) -> None:
         if last != clock.shadow_type:
             _foresee(s, slot, clock.shadow_type, math.inf)
         _take_later(s, slot, clock.shadow_type)
+        if is_capped(s):
+            reserve_power(s, slot)

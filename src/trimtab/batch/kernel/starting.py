@@ -3,9 +3,12 @@
 import math
 from typing import Any
 
+from trimtab.batch.kernel.images import longest_start_s
 from trimtab.batch.kernel.layout import WHOLE_GPU, BatchState
 from trimtab.batch.kernel.lists import insert, pop_end, push_end, remove, running_place
 from trimtab.batch.kernel.nodes import allocate, release, search
+from trimtab.batch.kernel.power import can_wake, is_capped
+from trimtab.batch.kernel.widths import width_factor
 from trimtab.clusters.compiled import inlined, lean
 
 
@@ -26,7 +29,7 @@ def has_space(s: BatchState, slot: int) -> bool:
     """Return whether there is space for a job's allocations."""
     job = s.jobs[slot]
     shares = 0 < s.kinds[job.kind].gpu < WHOLE_GPU  # each part has an allocation of its own
-    most = job.parts if shares else min(job.parts, len(s.free))
+    most = job.most_parts if shares else min(job.most_parts, len(s.free))
     return bool(s.clock[0].space >= most)
 
 
@@ -34,7 +37,8 @@ def has_space(s: BatchState, slot: int) -> bool:
 def longest_s(s: BatchState, slot: int, number: int) -> float:
     """Return how long a job has nodes of a type at most, by its estimate."""
     job, of_type = s.jobs[slot], s.types[number]
-    lasts_s = job.estimate_s * s.sites[job.kind, number].slowdown
+    lasts_s = job.estimate_s * (s.sites[job.kind, number].slowdown * width_factor(job))
+    lasts_s += longest_start_s(s, job)
     return float(lasts_s + of_type.wake_s if of_type.sleep_after_s < math.inf else lasts_s)
 
 
@@ -62,14 +66,14 @@ def _room(s: BatchState, slot: int, number: int, row: Any, keeps: bool) -> int:
 @lean
 def _start(s: BatchState, slot: int, number: int, count: int, row: Any, keeps: bool) -> None:
     job, clock = s.jobs[slot], s.clock[0]
-    site = s.sites[job.kind, number]
+    slowdown = s.sites[job.kind, number].slowdown * width_factor(job)
     allocate(s, slot, number, count, row, keeps)
     job.type = number
     job.start_s = clock.now_s
-    job.end_s = clock.now_s + job.waking_s + job.run_s * site.slowdown
-    job.ends_s = clock.now_s + job.waking_s + job.estimate_s * site.slowdown
+    job.end_s = clock.now_s + job.waking_s + job.run_s * slowdown
+    job.ends_s = clock.now_s + job.waking_s + job.estimate_s * slowdown
     _used(s, job.user)
-    s.users[job.user].share += job.share
+    s.users[job.user].share += job.share * (job.parts / job.least_parts)
     push_end(s, clock.running, slot)
     insert(s.running, clock.running, running_place(s, slot), slot)
     clock.running += 1
@@ -82,6 +86,8 @@ def start_on(s: BatchState, slot: int, number: int, row: Any, keeps: bool) -> bo
     `keeps`: it leaves the first job's reservation alone.
     """
     count = _room(s, slot, number, row, keeps)
+    if count > 0 and is_capped(s) and not can_wake(s, slot, number, count):
+        count = 0
     if count > 0:
         _start(s, slot, number, count, row, keeps)
     return count > 0
@@ -95,8 +101,8 @@ def end_first(s: BatchState) -> int:
     remove(s.running, clock.running, running_place(s, slot))
     clock.running -= 1
     release(s, slot)
-    user = s.jobs[slot].user
-    _used(s, user)
-    s.users[user].share -= s.jobs[slot].share
+    job = s.jobs[slot]
+    _used(s, job.user)
+    s.users[job.user].share -= job.share * (job.parts / job.least_parts)
     clock.grown = 1
     return slot

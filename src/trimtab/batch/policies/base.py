@@ -36,7 +36,8 @@ class Backfill(IntEnum):
 class WaitingJobs:
     """Arrays over waiting jobs, of equal length.
 
-    `estimate_s`: the user's limit, or the run time where none is known. `share`: the largest share
+    `estimate_s`: the user's limit, or the run time where none is known. `parts`: the least that a
+    moldable job starts with. `deadline_s`: infinite where none is known. `share`: the largest share
     of the cluster's cores, GPUs or memory that the job asks for. `user_usage`: what the job's user
     has used lately, in seconds of the whole cluster, halved every `usage_half_life_s`.
     """
@@ -53,6 +54,7 @@ class WaitingJobs:
     user: NDArray[np.int64]
     queue: NDArray[np.int64]
     user_usage: NDArray[np.float64]
+    deadline_s: NDArray[np.float64]
 
 
 @contextmanager

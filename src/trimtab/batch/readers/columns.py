@@ -38,6 +38,11 @@ _SPELLINGS = {
     "group": "group groupname groupid gid account project team vc tenant department org",
     "queue": "queue queuename partition pool",
     "priority": "priority prio",
+    "deadline": "deadline deadlinetime deadlineat due duetime dueat duedate",
+    "image": "image imagename containerimage",
+    "least_parts": "leastparts minparts",
+    "most_parts": "mostparts maxparts",
+    "serial_share": "serialshare serialfraction",
     "name": "jobid id jobnumber job jobname name taskid",
 }
 _ROLES = {
@@ -63,7 +68,7 @@ _SIZES = {
 }
 _SHARES = {"milli millis millicores": 1e-3}
 _UNITS_OF = {
-    **dict.fromkeys(["submit", "run", "estimate", "start", "end", "wait"], _TIMES),
+    **dict.fromkeys(["submit", "run", "estimate", "start", "end", "wait", "deadline"], _TIMES),
     **dict.fromkeys(["cores", "gpus"], _SHARES),
     "memory": _SIZES,
 }

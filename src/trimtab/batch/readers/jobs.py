@@ -18,7 +18,7 @@ from trimtab.records.batch.tables import BATCH_JOBS
 MOST_JOBS = 10_000_000  # about 5 GB of memory
 _LARGEST = 2.0**53  # of a time in s, or of a job's demand in thousandths or bytes
 _MOST_PARTS = 10_000_000
-_TEXTS = ["name", "gpu_type", "run_gpu_type", "user", "group", "queue"]
+_TEXTS = ["name", "gpu_type", "run_gpu_type", "user", "group", "queue", "image"]
 # What a column that a file lacks is filled with.
 _UNKNOWN: dict[str, Any] = {
     "name": None,
@@ -34,6 +34,11 @@ _UNKNOWN: dict[str, Any] = {
     "queue": "",
     "priority": 0,
     "start_s": np.nan,
+    "deadline_s": np.nan,
+    "image": "",
+    "least_parts": np.nan,
+    "most_parts": np.nan,
+    "serial_share": np.nan,
     "counted": True,
 }
 
@@ -91,6 +96,7 @@ def batch_jobs(path: Path, found: FoundJobs) -> pd.DataFrame:
     for name, value in _UNKNOWN.items():
         if name not in frame:
             frame[name] = value
+    _add_widths(frame)
     frame = _usable(frame, found.skipped)
     if frame.empty:
         reasons = _reasons(found.skipped)
@@ -111,6 +117,8 @@ def batch_jobs(path: Path, found: FoundJobs) -> pd.DataFrame:
         "memory_bytes": _whole(frame["memory_bytes"]),
         "priority": frame["priority"].fillna(0).astype(np.int64),
         "recorded_start_s": np.where(known, start_s - origin_s, np.nan),
+        **{name: frame[name].astype(np.int64) for name in ("least_parts", "most_parts")},
+        "deadline_s": frame["deadline_s"].to_numpy(np.float64) - origin_s,
     }
     columns |= {name: frame[name].fillna("").astype(str) for name in _TEXTS}
     if columns["name"].eq("").all():
@@ -121,6 +129,18 @@ def batch_jobs(path: Path, found: FoundJobs) -> pd.DataFrame:
     jobs: pd.DataFrame = table.to_pandas()
     _add_remarks(jobs, found.remarks)
     return jobs
+
+
+def _add_widths(frame: pd.DataFrame) -> None:
+    """Replace widths that are unknown, or of no use without a serial share, by the parts."""
+    parts, least, most, serial = (
+        frame[name].to_numpy(np.float64, na_value=np.nan)
+        for name in ("parts", "least_parts", "most_parts", "serial_share")
+    )
+    least, most = (np.where(np.isnan(serial), np.nan, each) for each in (least, most))
+    frame["least_parts"] = np.where(np.isnan(least), np.fmin(parts, most), least)
+    frame["most_parts"] = np.where(np.isnan(most), np.fmax(parts, least), most)
+    frame["serial_share"] = np.nan_to_num(serial)
 
 
 def _usable(frame: pd.DataFrame, skipped: Counter[str]) -> pd.DataFrame:
@@ -136,6 +156,12 @@ def _usable(frame: pd.DataFrame, skipped: Counter[str]) -> pd.DataFrame:
         whole = [numbers[name] * parts for name in ("cpu_milli", "gpu_milli", "memory_bytes")]
     absurd = np.logical_or.reduce([np.abs(each) > _LARGEST for each in (*numbers.values(), *whole)])
     priority = np.abs(frame["priority"].to_numpy(np.float64, na_value=0)) > _LARGEST
+    least, most, serial = (
+        frame[name].to_numpy(np.float64) for name in ("least_parts", "most_parts", "serial_share")
+    )
+    moldable = (least != parts) | (most != parts)
+    widths = (least >= 1) & (least <= most) & (most <= _MOST_PARTS) & (least % 1 + most % 1 == 0)
+    widths = (widths | ~moldable) & (serial >= 0) & (serial <= 1)
     unknown = np.logical_or.reduce([np.isnan(values) for values in numbers.values()])
     left = np.ones(len(frame), bool)
     for reason, bad in {
@@ -145,6 +171,7 @@ def _usable(frame: pd.DataFrame, skipped: Counter[str]) -> pd.DataFrame:
         "without a size": unknown,
         "beyond any machine": absurd | priority | (parts > _MOST_PARTS),
         "asking for nothing": no_size | negative | (numbers["memory_bytes"] < 0),
+        "with widths or a serial share that cannot be": ~widths,
     }.items():
         skipped[reason] += int((left & bad).sum())
         left &= ~bad

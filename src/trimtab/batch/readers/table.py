@@ -29,9 +29,10 @@ from trimtab.batch.readers.values import (
 from trimtab.errors import UserError
 
 _EXPECTED = "a table with a header: submission, run time and size of each job"
-_TIMES = ("submit", "start", "end")
+_TIMES = ("submit", "start", "end", "deadline")
 _DURATIONS = ("run", "estimate", "wait")
-_TEXTS = ("gpu_type", "run_gpu_type", "user", "group", "queue", "name")
+_TEXTS = ("gpu_type", "run_gpu_type", "user", "group", "queue", "name", "image")
+_WIDTHS = ("least_parts", "most_parts")
 
 
 def read(path: Path, head: Head) -> FoundJobs:
@@ -40,7 +41,10 @@ def read(path: Path, head: Head) -> FoundJobs:
     It needs columns of submission, run time (or start and end) and size: cores, GPUs, processors,
     nodes or tasks. Nodes are different nodes; processors are parts of a core each; a job of cores
     or GPUs alone is on one node, but above eight GPUs on several. Times are numbers of s (or of the
-    unit in the column's name; of ms, us or ns since 1970 where that large), ISO 8601, or clocks.
+    unit in the column's name; of ms, us or ns since 1970 where that large), ISO 8601, or clocks. A
+    deadline is a time, as the submission. A job with a least or a most width in parts is moldable,
+    and needs the serial share of Amdahl's law; blank ones are as recorded, and it is not where that
+    share is blank.
     Raises UserError with the columns found and expected, or the row, column and value.
     """
     columns = columns_of(head.header)
@@ -69,6 +73,8 @@ def _check(path: Path, head: Head, columns: dict[str, Column]) -> None:
         missing.append(f"the run time ({spellings_of('run')}), or start and end")
     if not have & set(COUNTS):
         missing.append(f"the size ({spellings_of('cores', 'gpus', 'processors', 'nodes')})")
+    if have & set(_WIDTHS) and "serial_share" not in have:
+        missing.append("serial_share, from 0 to 1, by which widths change run times (Amdahl's law)")
     if missing:
         names = ", ".join(name.strip()[:40] for name in head.header[:30])
         raise UserError(
@@ -122,3 +128,5 @@ def _add_times(found: FoundJobs) -> None:
     frame["run_s"] = run.fillna(end - start)
     if "estimate" in frame:
         frame["estimate_s"] = frame["estimate"]
+    if "deadline" in frame:
+        frame["deadline_s"] = frame["deadline"]

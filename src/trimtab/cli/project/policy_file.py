@@ -30,7 +30,7 @@ class MyPolicy(BatchPolicy):
         """Return a number for each waiting job; the smallest is served first.
 
         `jobs` has NumPy arrays: submit_s, estimate_s, parts, cpu_milli, gpu_milli, memory_bytes (of
-        a part), share (of the nodes), priority, user, user_usage, queue.
+        a part), share (of the nodes), priority, user, user_usage, queue, deadline_s.
         """
         waited_s = now_s - jobs.submit_s
         return jobs.estimate_s * jobs.share - self.ageing * waited_s

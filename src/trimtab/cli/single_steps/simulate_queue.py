@@ -20,14 +20,16 @@ from trimtab.extras import extra_of
 from trimtab.installation import how_to_add
 from trimtab.records.batch.comparison import (
     RECORDED,
+    PolicyOutcome,
     QueueComparison,
     format_duration,
 )
 
 if TYPE_CHECKING:
-    from trimtab.batch.model import Sleep
+    from trimtab.batch.operation import Operation
     from trimtab.batch.policies.base import BatchPolicy
     from trimtab.batch.readers.read import ReadJobs
+    from trimtab.batch.sleep import Sleep
     from trimtab.clusters.cluster import Cluster
 
 _DEFAULT = "fcfs,easy"
@@ -85,6 +87,29 @@ def simulate(
     sleep_after: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=0, help="Idle nodes sleep after this.")
     ] = None,
+    autoscale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BOOT_S:IDLE_S",
+            help="Nodes are off until jobs need them, and off again when idle; or"
+            " TYPE=BOOT_S:IDLE_S,...",
+        ),
+    ] = None,
+    node_price: Annotated[
+        str | None,
+        typer.Option(metavar="TYPE=EUR,...", help="EUR per hour of a node, while it is on."),
+    ] = None,
+    power_cap_kw: Annotated[
+        float | None,
+        typer.Option(metavar="KW", min=0, help="Jobs wait where all nodes would draw more."),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Start-up times: a CSV of image, cold_start_s, warm_start_s and bytes.",
+        ),
+    ] = None,
     warm_up: Annotated[
         float,
         typer.Option(
@@ -116,11 +141,14 @@ def simulate(
             policies,
             output,
             sleep=_sleep(sleep_after),
+            operation=_operation(cluster, autoscale, node_price, power_cap_kw, images),
             warm_up=warm_up,
             **curves,
         )
     console.answer(_waits(document))
     console.answer(_use(document))
+    if (operated := _operation_table(document)).columns:
+        console.answer(operated)
     for sentence in document.sentences():
         console.notes.print(Text(escape_control_characters(sentence)), soft_wrap=True)
     console.notes.print(Text(f"written: {_report(output)}"), soft_wrap=True)
@@ -155,9 +183,28 @@ def _suits_heats(cluster: "Cluster") -> bool:
 
 
 def _sleep(after_s: float | None) -> "Sleep | None":
-    from trimtab.batch.model import Sleep
+    from trimtab.batch.sleep import Sleep
 
     return None if after_s is None else Sleep(after_s)
+
+
+def _operation(
+    cluster: "Cluster",
+    autoscale: str | None,
+    node_price: str | None,
+    power_cap_kw: float | None,
+    images: Path | None,
+) -> "Operation":
+    from trimtab.batch.images import read_images
+    from trimtab.batch.operation import Operation
+    from trimtab.batch.sleep import parse_autoscale, parse_node_prices
+
+    return Operation(
+        autoscale=None if autoscale is None else parse_autoscale(autoscale, cluster),
+        power_cap_w=None if power_cap_kw is None else 1000 * power_cap_kw,
+        images=None if images is None else read_images(images),
+        node_prices=None if node_price is None else parse_node_prices(node_price, cluster),
+    )
 
 
 def _policies(asked: str) -> "dict[str, BatchPolicy]":
@@ -218,6 +265,36 @@ def _use(document: QueueComparison) -> Table:
     for each, *cells in zip(outcomes, *known.values(), strict=True):
         table.add_row(_shown(each.policy), *cells)
     return table
+
+
+def _operation_table(document: QueueComparison) -> Table:
+    """Return the table of deadlines, power, start-ups and rented nodes; empty if none applies."""
+    outcomes, table = document.policies, Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    columns = {name: cells for name, cells in _operated(outcomes).items() if cells}
+    if not columns:
+        return table
+    table.add_column("policy", overflow="fold")
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    for number, each in enumerate(outcomes):
+        shown = Text(escape_control_characters(each.policy))
+        table.add_row(shown, *(cells[number] for cells in columns.values()))
+    return table
+
+
+def _operated(outcomes: list[PolicyOutcome]) -> dict[str, list[str]]:
+    """Return the columns about deadlines, start-ups and rented nodes."""
+    deadlines = [each.deadlines for each in outcomes]
+    uses = [each.node_use for each in outcomes]
+    starts = [each.startups for each in outcomes]
+    return {
+        "late\n%": _cells([100 * each.late_share if each else None for each in deadlines]),
+        "mean\ntardiness": [format_duration(each.mean_tardiness_s) for each in deadlines if each],
+        "cold\nstarts": [f"{each.cold_starts:,}" for each in starts if each],
+        "start-up\ntime": [format_duration(each.startup_s) for each in starts if each],
+        "node\nhours": _cells([each.hours if each else None for each in uses]),
+        "nodes\nEUR": _cells([each.cost_eur if each else None for each in uses]),
+    }
 
 
 def _table(columns: Iterable[str]) -> Table:

@@ -87,7 +87,7 @@ def _over_time(results: QueueResults) -> Figure:
             each = results.schedules[name]
             for what, unit in units.items():
                 if sizes[what]:
-                    width = jobs["parts"] * jobs[unit]
+                    width = each["parts"] * jobs[unit]
                     busy = mean_between(edges, each["start_s"], each["end_s"], width)
                     lines[what] = busy / sizes[what]
         known = wait_s.notna()

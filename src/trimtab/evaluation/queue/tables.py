@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from trimtab.evaluation.queue.results import QueueResults
 from trimtab.evaluation.report.figures import in_order
 from trimtab.evaluation.report.tables import UNKNOWN, Column, Row, Table, Value
-from trimtab.records.batch.comparison import WaitFigures, format_duration
+from trimtab.records.batch.comparison import PolicyOutcome, WaitFigures, format_duration
 
 
 class Duration(Column):
@@ -36,6 +36,14 @@ _OTHERS = (
     Column("energy_kwh", "Energy, kWh", 1),
     Column("cost_eur", "Cost, EUR", 2),
     Column("carbon_kg", "CO2e, kg", 2),
+    Column("peak_power_kw", "Peak power, kW", 2),
+    Column("late_pct", "Late, %", 1),
+    Duration("mean_tardiness_s", "Mean tardiness", 0),
+    Duration("startup_s", "Start-ups, all jobs", 0),
+    Column("cold_starts", "Cold starts", 0),
+    Column("pulled_gb", "Images pulled, GB", 2),
+    Column("node_hours", "Node hours", 1),
+    Column("nodes_eur", "Nodes, EUR", 2),
 )
 
 
@@ -49,7 +57,7 @@ def tables_of(results: QueueResults) -> Iterator[Table]:
         "Response is wait and run time. Bounded slowdown is response / run time, with run times of"
         " at least 10 s. Fairness is Jain's index over the users' mean bounded slowdowns. Times,"
         " energy and costs are from the first submission to the last end; energy includes idle"
-        " nodes.",
+        " nodes. Tardiness is how much later than its deadline a job ends, at least 0.",
         (_WHO, *_WAITS, *known),
         tuple(rows),
     )
@@ -77,9 +85,26 @@ def _rows(results: QueueResults) -> list[Row]:
                 "energy_kwh": outcome.energy_kwh,
                 "cost_eur": outcome.cost_eur,
                 "carbon_kg": outcome.carbon_kg,
+                **_operated(outcome),
             }
         rows.append(row)
     return rows
+
+
+def _operated(outcome: PolicyOutcome) -> Row:
+    """Return what applies of power, deadlines, start-ups and rented nodes."""
+    row: dict[str, Value] = {}
+    if outcome.peak_power_w is not None:
+        row["peak_power_kw"] = outcome.peak_power_w / 1000
+    if late := outcome.deadlines:
+        row["late_pct"] = 100 * late.late_share
+        row["mean_tardiness_s"] = late.mean_tardiness_s
+    if starts := outcome.startups:
+        row["startup_s"], row["cold_starts"] = starts.startup_s, starts.cold_starts
+        row["pulled_gb"] = None if starts.pulled_bytes is None else starts.pulled_bytes / 1e9
+    if use := outcome.node_use:
+        row["node_hours"], row["nodes_eur"] = use.hours, use.cost_eur
+    return row
 
 
 def _by(results: QueueResults, key: str) -> Iterator[Row]:

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from trimtab.records.batch.operation import DeadlineFigures, NodeUse, StartupFigures
 from trimtab.records.document import PART, Document
 from trimtab.records.values import AboveZero, Amount, Measure, PathInside, Share, Text, Whole
 
@@ -54,8 +55,9 @@ class QueueWaits:
 class PolicyOutcome:
     """A policy's waits, and what the nodes did from the first submission to the last end.
 
-    Energy is null where the power of the nodes is unknown, cost and carbon where no curve was
-    given. `schedule` is the file of its table BATCH_SCHEDULE.
+    Energy and power are null where the power of the nodes is unknown, cost and carbon where no
+    curve was given, and the figures below where they do not apply. `schedule` is the file of its
+    table BATCH_SCHEDULE.
     """
 
     policy: Text
@@ -68,6 +70,10 @@ class PolicyOutcome:
     active_energy_j: Amount | None
     cost_eur: Measure | None
     carbon_kg: Amount | None
+    peak_power_w: Amount | None = None
+    deadlines: DeadlineFigures | None = None
+    startups: StartupFigures | None = None
+    node_use: NodeUse | None = None
 
     @property
     def energy_kwh(self) -> float | None:
@@ -92,8 +98,9 @@ class QueueComparison(Document):
 
     `load` is the largest ratio of what jobs ask for to what nodes have between the first and the
     last submission; null if that is shorter than the longest job. `skipped` counts rows that are no
-    jobs to simulate, by reason, and `left_out` jobs that fit no empty nodes. All waits are of the
-    same `counted` of the `jobs`. `remarks` are what was assumed.
+    jobs to simulate, by reason, and `left_out` jobs that fit no empty nodes; `over_cap` of these
+    need more power than the cap. All waits are of the same `counted` of the `jobs`. `remarks` are
+    what was assumed.
     """
 
     stage: ClassVar[str] = "trimtab schedule simulate"
@@ -109,6 +116,7 @@ class QueueComparison(Document):
     recorded: QueueWaits | None
     policies: list[PolicyOutcome]
     remarks: list[Text]
+    over_cap: Whole = 0
 
     def results(self) -> list[str]:
         """Return what the best policy saves, and which jobs are missing, as sentences."""
@@ -140,8 +148,10 @@ class QueueComparison(Document):
 
     def _missing(self) -> str:
         said = [f"{count:,} {reason}" for reason, count in self.skipped.items()]
-        if self.left_out:
-            said.append(f"{self.left_out:,} fit no nodes")
+        if self.left_out > self.over_cap:
+            said.append(f"{self.left_out - self.over_cap:,} fit no nodes")
+        if self.over_cap:
+            said.append(f"{self.over_cap:,} need more power than the cap")
         return f"jobs left out: {', '.join(said)}" if said else ""
 
 

@@ -25,6 +25,11 @@ BATCH_JOBS = pa.schema(
         ("queue", _text),  # partition or queue
         ("priority", _int),  # higher is more important
         ("recorded_start_s", _float),  # since the first submission; null if unknown
+        ("deadline_s", _float),  # since the first submission; null if there is none
+        ("image", _text),  # what its parts start from; empty if unknown
+        ("least_parts", _int),  # of a moldable job, as most_parts; else as parts
+        ("most_parts", _int),
+        ("serial_share", _float),  # of Amdahl's law
         ("counted", _bool),  # its wait counts in figures; false: it only holds nodes
     ]
 )
@@ -43,6 +48,8 @@ BATCH_SCHEDULE = pa.schema(
         ("bounded_slowdown", _float),  # (wait + run) / max(recorded run, 10 s), at least 1
         ("node_type", _text),
         ("nodes", _int),  # different nodes that its parts are on
+        ("parts", _int),  # its width
+        ("startup_s", _float),  # of its image, part of its wait
         ("energy_j", _float),  # above idle
     ]
 )

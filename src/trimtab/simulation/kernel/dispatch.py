@@ -13,7 +13,7 @@ from trimtab.policies.layout import LAST, NIL, KernelModel, KernelOutput, Kernel
 from trimtab.simulation.kernel.gpus import free_gpu
 from trimtab.simulation.kernel.places import place
 from trimtab.simulation.kernel.queues import fits, leave_head, next_that_fits, precedes, renew
-from trimtab.simulation.kernel.running import evict, start
+from trimtab.simulation.kernel.running import evict, resolved, start
 
 _MANY = 8
 _UNKNOWN = NIL - 1
@@ -45,6 +45,9 @@ def _start_first(m: KernelModel, s: KernelState, number: int, node: int, level: 
 def _try_changed(m: KernelModel, s: KernelState) -> None:
     """Place jobs of new shapes anywhere, and others on freed nodes."""
     clock = s.clock[0]
+    if clock.fresh == 0 and clock.freed == 1:
+        _serve(m, s, s.freed[0])
+        return
     for at in range(clock.freed):
         s.served[at, 0] = _UNKNOWN
     while True:
@@ -62,6 +65,22 @@ def _try_changed(m: KernelModel, s: KernelState) -> None:
         else:
             clock.fresh -= 1
             s.fresh[index(at)] = s.fresh[index(clock.fresh)]
+
+
+@inlined
+def _serve(m: KernelModel, s: KernelState, node_number: int) -> None:
+    """Place jobs on a freed node: no other one has room for a waiting job."""
+    node = s.nodes[index(node_number)]
+    first_fit = m.rules[0].placement == layout.FIRST_FIT
+    while node.up and s.clock[0].pending > 0:
+        number = next_that_fits(m, s, node.type, node.free_cpu, node.largest_gpu, node.free_memory)
+        if number == NIL:
+            return
+        if first_fit:
+            chosen, level = node_number, resolved(m, node.type, m.rules[0].level)
+        else:
+            chosen, level = place(m, s, number)
+        _start_first(m, s, number, chosen, level)
 
 
 @inlined

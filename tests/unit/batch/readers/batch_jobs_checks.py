@@ -23,5 +23,8 @@ def check(found: ReadJobs) -> pd.DataFrame:
     assert (jobs["estimate_s"].isna() | (jobs["estimate_s"] > 0)).all()
     start_s = jobs["recorded_start_s"]
     assert (start_s.isna() | (start_s >= jobs["submit_s"])).all()
+    assert (jobs["least_parts"] >= 1).all() and (jobs["least_parts"] <= jobs["most_parts"]).all()
+    assert jobs["serial_share"].between(0, 1).all()
+    assert (np.isfinite(jobs["deadline_s"]) | jobs["deadline_s"].isna()).all()
     assert all(count > 0 for count in found.skipped.values())
     return jobs

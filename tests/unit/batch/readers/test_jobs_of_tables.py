@@ -234,3 +234,28 @@ def test_a_table_of_a_job_and_blank_user(file: Path) -> None:
     found = of(file, "submit,run,cores,user,account,partition,priority\n0,1,1,,x,gpu,7\n").jobs
     assert found[["user", "group", "queue"]].iloc[0].tolist() == ["", "x", "gpu"]
     assert found["priority"].tolist() == [7]
+
+
+def test_deadlines_are_times_as_submissions(file: Path) -> None:
+    text = "submit,run,cores,deadline\n2026-01-01T12:00,60,1,2026-01-01T12:05\n"
+    assert of(file, f"{text}2026-01-01T12:01,60,1,\n").jobs["deadline_s"].tolist() == [
+        300.0,
+        pytest.approx(math.nan, nan_ok=True),
+    ]
+    assert of(file, "submit,run,cores,due_min\n90,5,1,4\n").jobs["deadline_s"].tolist() == [150.0]
+
+
+def test_widths_and_images(file: Path) -> None:
+    found = of(
+        file,
+        "submit,run,processors,min_parts,max_parts,serial_share,image\n"
+        "0,1,4,2,8,0.1,train:2\n1,1,4,,8,0.1,\n2,1,4,2,,0.1,\n3,1,4,2,8,,\n"
+        "4,1,4,9,8,0.1,\n5,1,4,0,8,0.1,\n6,1,4,2,8,1.1,\n7,1,4,1.5,8,0,\n",
+    )
+    columns = ["least_parts", "most_parts", "serial_share", "image"]
+    assert found.jobs[columns].to_numpy().tolist() == [
+        [2, 8, 0.1, "train:2"], [4, 8, 0.1, ""], [2, 4, 0.1, ""], [4, 4, 0.0, ""],
+    ]  # fmt: skip
+    assert found.skipped["with widths or a serial share that cannot be"] == 4
+    with pytest.raises(UserError, match="no column of serial_share, from 0 to 1"):
+        of(file, "submit,run,processors,max_parts\n0,1,4,8\n")
