@@ -247,11 +247,12 @@ static void trace(struct run *run, int signals, bool witness) {
 
 static void end_by(int signal) {
     const struct rlimit none = {0, 0};
-    sigset_t all;
+    sigset_t only;
     setrlimit(RLIMIT_CORE, &none); /* the command left its own core */
     sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-    sigfillset(&all);
-    sigprocmask(SIG_UNBLOCK, &all, NULL);
+    sigemptyset(&only); /* the timer's signal may be pending */
+    sigaddset(&only, signal);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
     kill(getpid(), signal);
 }
 
