@@ -96,7 +96,7 @@ def about_operation(jobs: pd.DataFrame, operation: Operation) -> Iterator[str]:
         yield "nodes keep all images that they pulled until they are switched off"
         without = int((jobs["image"] == "").sum())
         if without:
-            yield f"{without:,} jobs name no image: they start at once"
+            yield f"jobs that name no image start at once: {without:,}"
     moldable = int((jobs["least_parts"] < jobs["most_parts"]).sum())
     if moldable:
-        yield f"{moldable:,} jobs choose their width; run times follow Amdahl's law"
+        yield f"jobs that choose their width: {moldable:,}; run times follow Amdahl's law"
