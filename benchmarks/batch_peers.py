@@ -102,6 +102,10 @@ def jobs_table(
             "queue": "",
             "priority": 0,
             "recorded_start_s": np.nan,
+            "model": "",
+            "checkpoint_interval_s": np.nan,
+            "checkpoint_cost_s": np.nan,
+            "restart_cost_s": np.nan,
         }
     )
 

@@ -7,8 +7,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trimtab.batch.kernel import layout
+from trimtab.batch.checkpoints import progress_of
 from trimtab.batch.kernel.layout import NIL, WHOLE_GPU, BatchState
 from trimtab.batch.nodes import has_gpu_type
+from trimtab.batch.throughputs import Throughputs
 from trimtab.batch.policies.base import BatchPolicy, answers
 from trimtab.clusters.cluster import Cluster, NodeType
 from trimtab.errors import UserError
@@ -53,14 +55,18 @@ def speeds_of(cluster: Cluster, on_gpus: bool) -> NDArray[np.float64]:
     return np.where(has_gpus, reference, speeds)
 
 
-def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
+def kinds_of(
+    jobs: pd.DataFrame, cluster: Cluster, throughputs: Throughputs | None = None
+) -> Kinds:
     """Return the kinds of parts of `jobs` (BATCH_JOBS).
 
     A share of more than one GPU is rounded up to whole ones, and each part has a thousandth of a
     core or more. The reference of a run time is the first node type that has the job's gpu_type;
-    for any, the first that has GPUs, or for a job without GPUs the first without.
+    for any, the first that has GPUs, or for a job without GPUs the first without. Jobs whose model
+    is in `throughputs` are as fast as it says, and run on the types that it has.
     """
     gpu = jobs["gpu_milli"].to_numpy(np.int64)
+    modelled = throughputs is not None
     demands = pd.DataFrame(
         {
             "cpu": np.maximum(jobs["cpu_milli"].to_numpy(np.int64), 1),
@@ -68,6 +74,7 @@ def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
             "gpu": np.where(gpu > WHOLE_GPU, -(-gpu // WHOLE_GPU) * WHOLE_GPU, gpu),
             "distinct": jobs["distinct"].to_numpy(bool).astype(np.int64),
             "gpu_type": jobs["gpu_type"].astype(str).str.lower().to_numpy(),
+            "model": jobs["model"].astype(str).to_numpy() if modelled else "",
         }
     )
     groups = demands.groupby(list(demands.columns), sort=True)
@@ -93,6 +100,8 @@ def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
             if able.any():
                 relative = np.where(able, speeds[np.argmax(able)] / speeds, np.inf)
                 slowdown[of_these & (distinct["gpu_type"] == name).to_numpy()] = relative
+    if throughputs is not None:
+        throughputs.apply(slowdown, distinct["model"], rows["gpu"] > 0, cluster)
     slowdown[most_parts == 0] = np.inf
     return Kinds(of_job, rows, slowdown, power_w, most_parts)
 
@@ -171,7 +180,11 @@ def build_state(
     clock = np.zeros(1, layout.CLOCK)
     clock["backfill"], clock["half_life_s"] = int(policy.backfill), policy.usage_half_life_s
     clock["reorder_at_s"], clock["head"], clock["shadow_type"] = np.inf, NIL, NIL
-    clock["free"] = NIL
+    clock["free"], clock["reclaim_at_s"] = NIL, np.inf
+    clock["submissions"] = clock["unfinished"] = count
+    progress = progress_of(jobs)
+    clock["interrupts"] = policy.rounds or progress["saves"].any()
+    clock["rounds"] = policy.rounds
     rows = np.zeros(count, layout.JOB)
     for name in ("submit_s", "run_s"):
         rows[name] = jobs[name]
@@ -222,6 +235,8 @@ def build_state(
         np.zeros(0, layout.ALLOCATION),
         np.zeros((types, 0), layout.STEP),
         np.ones(types, np.int64),
+        progress,
+        np.zeros(0, layout.RUN),
     )
     state = with_space(state)
     for name in ("cpu", "memory", "gpu"):
@@ -244,7 +259,7 @@ def shares(rows: NDArray[np.void], kinds: Kinds, cluster: Cluster) -> NDArray[np
 
 
 def with_space(s: BatchState) -> BatchState:
-    """Return `s` with more space for allocations, and for the profile where it is short."""
+    """Return `s` with more space for allocations, the profile and interrupted runs."""
     clock, before = s.clock[0], len(s.allocations)
     rows = np.zeros(
         max(_SPACE, 2 * before, before + int(s.jobs["parts"].max(initial=1))), layout.ALLOCATION
@@ -256,7 +271,9 @@ def with_space(s: BatchState) -> BatchState:
     steps = max(_SPACE, 2 * s.profile.shape[1])
     profile = np.zeros((len(s.types), steps), layout.STEP)
     profile[:, : s.profile.shape[1]] = s.profile
-    return s._replace(allocations=rows, profile=profile)
+    runs = np.zeros(max(_SPACE, 2 * len(s.runs)) + int(clock["running"]), layout.RUN)
+    runs[: len(s.runs)] = s.runs
+    return s._replace(allocations=rows, profile=profile, runs=runs)
 
 
 def _preferred(kinds: Kinds, cluster: Cluster, policy: BatchPolicy) -> NDArray[np.int64]:

@@ -15,6 +15,8 @@ def jobs_of(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
         "submit_s": 0.0, "run_s": 10.0, "estimate_s": np.nan, "parts": 1, "cpu_milli": 1000,
         "gpu_milli": 0, "memory_bytes": 0, "distinct": False, "gpu_type": "", "user": "",
         "group": "", "queue": "", "priority": 0, "recorded_start_s": np.nan,
+        "model": "", "checkpoint_interval_s": np.nan, "checkpoint_cost_s": np.nan,
+        "restart_cost_s": np.nan,
     }  # fmt: skip
     frame = pd.DataFrame([{**usual, **row} for row in rows])
     frame.insert(0, "job", np.arange(len(frame)))

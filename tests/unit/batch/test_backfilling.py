@@ -49,6 +49,10 @@ def frame(jobs: Sequence[Job], parts: Sequence[Part] | None = None) -> pd.DataFr
         queue=[f"q{number % 2}" for number in numbers],
         priority=[number % 4 for number in numbers],
         recorded_start_s=np.nan,
+        model="",
+        checkpoint_interval_s=np.nan,
+        checkpoint_cost_s=np.nan,
+        restart_cost_s=np.nan,
     )
 
 

@@ -15,8 +15,9 @@ CPU, MEMORY, GPUS = 0, 1, 2  # columns of a node's row; GPUS is the first GPU
 WHOLE_GPU = 1000
 NIL = -1
 # Why the simulator returns: it is done; it needs space for allocations; jobs need their order.
-# GO_ON: it does not.
-DONE, NEED_SPACE, NEED_ORDER, GO_ON = range(4)
+# a node is reclaimed; a job was interrupted too often. GO_ON: it does not.
+DONE, NEED_SPACE, NEED_ORDER, GO_ON, NODE_RECLAIMED, STUCK = range(6)
+MOST_INTERRUPTIONS = 10_000  # of a job: it would never end
 
 
 def _record(**fields: str) -> np.dtype[np.void]:
@@ -26,13 +27,26 @@ def _record(**fields: str) -> np.dtype[np.void]:
     )
 
 
-# A job. `kind`: of its parts; `order`: the smallest is served first; `ends_s`: its end by the
+# A job. `run_s` and `estimate_s`: what is left at its next start; `kind`: of its parts; `order`: the smallest is served first; `ends_s`: its end by the
 # estimate; `type`: of its nodes once it started; `first`: its first allocation; `waking_s`: how
 # long it waits for nodes that slept; `planned_s`, `planned_type`: its reservation under
 # conservative backfilling; `tried`: the last sweep found no room for it.
 JOB = _record(
     f8="submit_s run_s estimate_s order start_s waking_s end_s ends_s planned_s share",
     i8="kind parts user type first nodes planned_type tried",
+)
+# What interruptions leave of a job. While it runs, a checkpoint is written every `interval_s`, which
+# takes `cost_s`; infinite: only if it is preempted. `saves`: it has checkpoints. `restart_s`: what
+# its next start takes on top, `restart_cost_s` once it was interrupted. `leaving`: the last
+# checkpoint is being written since `leaving_s`. `target`: the node type it has in this round.
+PROGRESS = _record(
+    f8="interval_s cost_s restart_cost_s restart_s leaving_s",
+    i8="saves leaving interruptions target",
+)
+# A run that was interrupted: seconds on the nodes, in all, and of these waking them up, restarting,
+# in checkpoints, in work that counts and in work that is lost. `first`: as of JOB.
+RUN = _record(
+    f8="start_s end_s waking_s restart_s checkpoint_s saved_s lost_s", i8="job type nodes first"
 )
 # A kind of part: its demands; `distinct`: each on a node of its own.
 KIND = _record(i8="cpu memory gpu distinct")
@@ -47,8 +61,8 @@ TYPE = _record(
     i8="first_node nodes cpu memory gpu version swept lowest",
 )
 # A node: parts on it; without any, it is idle since `idle_s`; `asleep_s`: until then; `changed` and
-# `reserved`: it is in the list of that name.
-NODE = _record(f8="idle_s asleep_s", i8="parts changed reserved")
+# `reserved`: it is in the list of that name; `reclaimed_s`: how long it was reclaimed.
+NODE = _record(f8="idle_s asleep_s reclaimed_s", i8="parts changed reserved")
 # A kind on a node type. `slowdown`: run time relative to the recorded one, infinite where it cannot
 # run; `most_parts` fit its empty nodes; `failed_parts` had no room at the version `failed_at`, and
 # `kept_out_parts` none beside the reservation at `kept_out_at`.
@@ -58,15 +72,19 @@ STEP = _record(f8="at_s", i8="cpu memory gpu")
 # What a user has: the share of the cluster now, and the decayed use until `at_s`.
 USER = _record(f8="share usage_s at_s")
 CLOCK = _record(
-    f8="now_s reorder_at_s half_life_s shadow_s",
+    f8="now_s reorder_at_s half_life_s shadow_s reclaim_at_s",
     # `arrived`: jobs submitted so far; `ordered`: of these, those that have an order; `waiting`,
     # `fresh`, `running`, `changed`, `reserved`: lengths of the lists; `free`: the first free
     # allocation, of `space`; `keeps`: allocations of ended jobs stay; `grown`: resources were freed
     # since the last search; `head`: the first waiting job, which has the reservation at `shadow_s`
     # on nodes of `shadow_type`; `most_cpu`, `most_memory`, `most_gpu`: no changed node has more
-    # free.
+    # free. `submissions`: jobs in all; `unfinished`: of these; `interrupts`: jobs can be interrupted
+    # or have checkpoints; `logged`: interrupted runs; `shrunk`: nodes were lost since reservations
+    # were made; `rounds`: the order is asked in intervals only, also while none waits; `stuck`: a
+    # job was interrupted too often.
     i8="arrived ordered waiting fresh running changed reserved free space keeps grown head "
-    "shadow_type backfill most_cpu most_memory most_gpu",
+    "shadow_type backfill most_cpu most_memory most_gpu submissions unfinished interrupts logged "
+    "shrunk rounds stuck",
 )
 
 
@@ -93,3 +111,5 @@ class BatchState(NamedTuple):
     allocations: NDArray[np.void]  # ALLOCATION
     profile: NDArray[np.void]  # STEP [type, step]: what running and waiting jobs leave
     steps: NDArray[np.int64]  # [type]: steps of its profile
+    progress: NDArray[np.void]  # PROGRESS, of each job
+    runs: NDArray[np.void]  # RUN: those that were interrupted

@@ -17,7 +17,7 @@ from trimtab.records.batch.tables import BATCH_JOBS
 MOST_JOBS = 10_000_000  # about 5 GB of memory
 _LARGEST = 2.0**53  # of a time in s, or of a job's demand in thousandths or bytes
 _MOST_PARTS = 10_000_000
-_TEXTS = ["name", "gpu_type", "user", "group", "queue"]
+_TEXTS = ["name", "gpu_type", "user", "group", "queue", "model"]
 # What a column that a file lacks is filled with.
 _UNKNOWN: dict[str, Any] = {
     "name": None,
@@ -32,6 +32,10 @@ _UNKNOWN: dict[str, Any] = {
     "queue": "",
     "priority": 0,
     "start_s": np.nan,
+    "model": "",
+    "checkpoint_interval_s": np.nan,
+    "checkpoint_cost_s": np.nan,
+    "restart_cost_s": np.nan,
 }
 
 

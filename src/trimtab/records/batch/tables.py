@@ -24,6 +24,10 @@ BATCH_JOBS = pa.schema(
         ("queue", _text),  # partition or queue
         ("priority", _int),  # higher is more important
         ("recorded_start_s", _float),  # since the first submission; null if unknown
+        ("model", _text),  # that it trains, as a table of throughputs names it; empty: unknown
+        ("checkpoint_interval_s", _float),  # of a run between checkpoints; null: none
+        ("checkpoint_cost_s", _float),  # on top of the run, for each; null as the interval
+        ("restart_cost_s", _float),  # on top of a run after an interruption
     ]
 )
 
@@ -35,12 +39,29 @@ BATCH_SCHEDULE = pa.schema(
         ("user", _text),
         ("queue", _text),
         ("submit_s", _float),
-        ("start_s", _float),
+        ("start_s", _float),  # the first
         ("end_s", _float),
-        ("wait_s", _float),
+        ("wait_s", _float),  # in the queue, also after interruptions
         ("bounded_slowdown", _float),  # (wait + run) / max(recorded run, 10 s), at least 1
         ("node_type", _text),
         ("nodes", _int),  # different nodes that its parts are on
+        ("energy_j", _float),  # above idle
+        ("interruptions", _int),
+    ]
+)
+
+# One row a run of a job: those that were interrupted, then the last one of each job.
+BATCH_RUNS = pa.schema(
+    [
+        ("job", _int),
+        ("start_s", _float),
+        ("end_s", _float),
+        ("node_type", _text),
+        ("nodes", _int),
+        ("interrupted", _bool),
+        ("restart_s", _float),  # of the run: before its work
+        ("checkpoint_s", _float),  # in checkpoints
+        ("lost_s", _float),  # in work that is done again
         ("energy_j", _float),  # above idle
     ]
 )
