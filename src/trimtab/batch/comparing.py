@@ -1,23 +1,27 @@
 """A queue under several policies: their schedules as files, their figures as a document."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from pydantic import ValidationError
 
+from trimtab.batch.checkpoints import Checkpoint, with_checkpoints
 from trimtab.batch.curves import EnergyCurve
 from trimtab.batch.figures import offered_load, recorded_waits, waits_of
 from trimtab.batch.model import Sleep, kinds_of, with_room
 from trimtab.batch.policies.base import BatchPolicy
 from trimtab.batch.readers.read import ReadJobs
 from trimtab.batch.simulate import BatchResult, simulate_batch
+from trimtab.batch.spot import Reclaims, Spot
+from trimtab.batch.throughputs import Throughputs
 from trimtab.clusters.cluster import Cluster, NodeType
 from trimtab.errors import UserError
 from trimtab.records.batch.comparison import NodeGroup, PolicyOutcome, QueueComparison
-from trimtab.records.batch.tables import BATCH_JOBS, BATCH_SCHEDULE
+from trimtab.records.batch.tables import BATCH_JOBS, BATCH_RUNS, BATCH_SCHEDULE
 from trimtab.records.document import first_mistake
 from trimtab.records.parquet.files import write_table
 
@@ -34,12 +38,20 @@ def compare_policies(
     price: EnergyCurve | None = None,
     carbon: EnergyCurve | None = None,
     sleep: Sleep | None = None,
+    checkpoint: Checkpoint | None = None,
+    spots: Sequence[Spot] = (),
+    seed: int = 1,
+    throughputs: Throughputs | None = None,
 ) -> QueueComparison:
     """Simulate the jobs of `file` under each policy; write all results into `folder`.
 
     These are `comparison.json`, which is returned, `jobs.parquet` (BATCH_JOBS) and for each policy
-    a table BATCH_SCHEDULE. Raises UserError if no job fits the nodes.
+    a table BATCH_SCHEDULE, and BATCH_RUNS where jobs were interrupted. `checkpoint` is of jobs that
+    name none of their own. Nodes of `spots` are reclaimed at times drawn with `seed`. Raises
+    UserError if no job fits the nodes.
     """
+    if checkpoint is not None:
+        read = replace(read, jobs=with_checkpoints(read.jobs, checkpoint))
     _check_room(file, read.jobs, cluster)
     without_power = [each.name for each in cluster.node_types if not has_power(each)]
     if (price or carbon) and len(without_power) == len(cluster.node_types):
@@ -50,7 +62,14 @@ def compare_policies(
     folder.mkdir(parents=True, exist_ok=True)
     write_table(folder / "jobs.parquet", BATCH_JOBS, read.jobs)
     results = {
-        name: simulate_batch(read.jobs, cluster, each, sleep=sleep)
+        name: simulate_batch(
+            read.jobs,
+            cluster,
+            each,
+            sleep=sleep,
+            reclaims=Reclaims(spots, cluster, seed) if spots else None,
+            throughputs=throughputs,
+        )
         for name, each in policies.items()
     }
     first = next(iter(results.values()))  # the same jobs fit under all policies
@@ -77,6 +96,7 @@ def compare_policies(
                 *(curve.remark for curve in (price, carbon) if curve and curve.remark),
                 *_about_jobs(jobs, cluster, first),
                 *_about_sleep(sleep),
+                *_about_spot(spots, seed),
             ],
         )
     except ValidationError as error:
@@ -86,6 +106,8 @@ def compare_policies(
         ) from None
     for outcome in document.policies:
         write_table(folder / outcome.schedule, BATCH_SCHEDULE, results[outcome.policy].schedule)
+        if outcome.runs is not None:
+            write_table(folder / outcome.runs, BATCH_RUNS, results[outcome.policy].runs)
     document.write(folder / "comparison.json")
     return document
 
@@ -105,6 +127,14 @@ def _about_sleep(sleep: Sleep | None) -> Iterator[str]:
         yield (
             f"idle nodes sleep after {sleep.after_s:g} s; assumed are {sleep.wake_s:g} s to wake up"
             f" and {sleep.power_share:.0%} of the idle power"
+        )
+
+
+def _about_spot(spots: Sequence[Spot], seed: int) -> Iterator[str]:
+    for spot in spots:
+        yield (
+            f"{spot.node_type}: each node is reclaimed {spot.per_node_hour:g} times an hour on"
+            f" average, without notice, for {spot.back_after_s:g} s (exponential, seed {seed})"
         )
 
 
@@ -191,6 +221,8 @@ def _outcome(
     has_gpus = any(each.gpu_milli for each in cluster.node_types)
     shares = {name: min(1.0, share) for name, share in result.utilisation.items()}  # rounding
     grams = _cost(carbon, result) if carbon else None
+    found = result.interruptions
+    has_costs = found.count > 0 or found.checkpoint_h > 0
     return PolicyOutcome(
         policy=name,
         schedule=f"schedule_{_stem(name)}.parquet",
@@ -202,6 +234,8 @@ def _outcome(
         active_energy_j=result.active_energy_j if powered else None,
         cost_eur=_cost(price, result) if price else None,
         carbon_kg=None if grams is None else grams / 1000,
+        interruptions=found if has_costs else None,
+        runs=f"runs_{_stem(name)}.parquet" if found.count else None,
     )
 
 
@@ -216,11 +250,11 @@ def _cost(curve: EnergyCurve, result: BatchResult) -> float:
 
     The idle energy counts as drawn evenly, also where nodes sleep.
     """
-    runs = result.schedule
+    runs = result.runs
     active = curve.of_runs(
         runs["start_s"].to_numpy(), runs["end_s"].to_numpy(), runs["energy_j"].to_numpy()
     )
-    begin_s = np.array([runs["submit_s"].min()])
+    begin_s = np.array([result.schedule["submit_s"].min()])
     whole = begin_s, begin_s + result.makespan_s, np.array([result.idle_energy_j])
     return active + curve.of_runs(*whole)
 

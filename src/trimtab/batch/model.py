@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trimtab.batch.kernel import layout
 from trimtab.batch.checkpoints import progress_of
+from trimtab.batch.kernel import layout
 from trimtab.batch.kernel.layout import NIL, WHOLE_GPU, BatchState
 from trimtab.batch.nodes import has_gpu_type
-from trimtab.batch.throughputs import Throughputs
 from trimtab.batch.policies.base import BatchPolicy, answers
+from trimtab.batch.throughputs import Throughputs
 from trimtab.clusters.cluster import Cluster, NodeType
 from trimtab.errors import UserError
 
@@ -55,9 +55,7 @@ def speeds_of(cluster: Cluster, on_gpus: bool) -> NDArray[np.float64]:
     return np.where(has_gpus, reference, speeds)
 
 
-def kinds_of(
-    jobs: pd.DataFrame, cluster: Cluster, throughputs: Throughputs | None = None
-) -> Kinds:
+def kinds_of(jobs: pd.DataFrame, cluster: Cluster, throughputs: Throughputs | None = None) -> Kinds:
     """Return the kinds of parts of `jobs` (BATCH_JOBS).
 
     A share of more than one GPU is rounded up to whole ones, and each part has a thousandth of a

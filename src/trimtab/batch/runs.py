@@ -51,9 +51,7 @@ def runs_table(
     return pd.DataFrame(table[BATCH_RUNS.names])
 
 
-def interruptions_of(
-    runs: NDArray[np.void], rows: NDArray[np.void], kinds: Kinds
-) -> Interruptions:
+def interruptions_of(runs: NDArray[np.void], rows: NDArray[np.void], kinds: Kinds) -> Interruptions:
     """Return how often the jobs `rows` (JOB) were interrupted, and what that cost."""
     parts = rows["parts"][runs["job"]]
     of_kind = kinds.rows[rows["kind"][runs["job"]]]

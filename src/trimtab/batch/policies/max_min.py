@@ -139,9 +139,7 @@ class MaxMin(BatchPolicy):
         self._received = dict(zip(slots, received, strict=True))
         return chosen
 
-    def _optimal(
-        self, jobs: ActiveJobs, capacity: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _optimal(self, jobs: ActiveJobs, capacity: NDArray[np.float64]) -> NDArray[np.float64]:
         keys = np.column_stack([jobs.kind, jobs.parts])
         _, first, of_job, count = np.unique(
             keys, axis=0, return_index=True, return_inverse=True, return_counts=True

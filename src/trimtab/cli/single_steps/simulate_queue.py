@@ -85,12 +85,36 @@ def simulate(
     sleep_after: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=0, help="Idle nodes sleep after this.")
     ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="INTERVAL:COST[:RESTART]",
+            help="Seconds between checkpoints, of one, and of a restart; columns of JOBS override.",
+        ),
+    ] = None,
+    spot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPE=RATE[:BACK_AFTER_S],...",
+            help="Nodes that are reclaimed at random, at this rate a node and hour.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of --spot.")] = 1,
+    throughputs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.csv", help="Columns model, gpu_type, steps_per_s; gavel is shipped."
+        ),
+    ] = None,
     conf: Conf = None,
 ) -> None:
     """Simulate the jobs of a batch system under several policies: waits, slowdowns, energy."""
+    from trimtab.batch.checkpoints import parse_checkpoint
     from trimtab.batch.comparing import compare_policies
     from trimtab.batch.curves import read_curve
     from trimtab.batch.readers.read import read_jobs
+    from trimtab.batch.spot import parse_spot
+    from trimtab.batch.throughputs import read_throughputs
 
     with console.step(f"reading {escape_control_characters(str(jobs))}"):
         read = read_jobs(jobs, file_format)
@@ -104,7 +128,17 @@ def simulate(
     number = "1 job" if len(read.jobs) == 1 else f"{len(read.jobs):,} jobs"
     with console.step(f"simulating {number}: {', '.join(policies)}"):
         document = compare_policies(
-            jobs, read, cluster, policies, output, sleep=_sleep(sleep_after), **curves
+            jobs,
+            read,
+            cluster,
+            policies,
+            output,
+            sleep=_sleep(sleep_after),
+            checkpoint=None if checkpoint is None else parse_checkpoint(checkpoint),
+            spots=[] if spot is None else parse_spot(spot, cluster),
+            seed=seed,
+            throughputs=None if throughputs is None else read_throughputs(throughputs),
+            **curves,
         )
     console.answer(_table(document))
     for sentence in document.sentences():
@@ -177,6 +211,12 @@ def _table(document: QueueComparison) -> Table:
         "kWh": _cells([each.energy_kwh for each in outcomes]),
         "EUR": _cells([each.cost_eur for each in outcomes]),
         "kg\nCO2e": _cells([each.carbon_kg for each in outcomes]),
+        "inter-\nrupted": _cells(
+            [each.interruptions and float(each.interruptions.count) for each in outcomes]
+        ),
+        "lost\ncore-h": _cells(
+            [each.interruptions and each.interruptions.lost_core_h for each in outcomes]
+        ),
     }
     optional = {name: cells for name, cells in optional.items() if cells}
     table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)

@@ -34,6 +34,11 @@ _OTHERS = (
     Column("energy_kwh", "Energy, kWh", 1),
     Column("cost_eur", "Cost, EUR", 2),
     Column("carbon_kg", "CO2e, kg", 2),
+    Column("interruptions", "Interruptions", 0),
+    Column("lost_core_h", "Lost, core-h", 2),
+    Column("lost_gpu_h", "Lost, GPU-h", 2),
+    Column("checkpoint_h", "Checkpoints, job-h", 2),
+    Column("restart_h", "Restarts, job-h", 2),
 )
 
 
@@ -75,6 +80,14 @@ def _rows(results: QueueResults) -> list[Row]:
                 "cost_eur": outcome.cost_eur,
                 "carbon_kg": outcome.carbon_kg,
             }
+            if found := outcome.interruptions:
+                row |= {
+                    "interruptions": found.count,
+                    "lost_core_h": found.lost_core_h,
+                    "lost_gpu_h": found.lost_gpu_h,
+                    "checkpoint_h": found.checkpoint_h,
+                    "restart_h": found.restart_h,
+                }
         rows.append(row)
     return rows
 
