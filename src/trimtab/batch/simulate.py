@@ -111,7 +111,7 @@ def simulate_batch(
         raised_estimates=int((jobs["run_s"] > jobs["estimate_s"]).sum()),
         **_totals(schedule, runs, state, kinds, cluster, sleep),
         allocations=_allocations(jobs, state) if keep_allocations else None,
-        runs=table,
+        runs=table.assign(job=jobs["job"].to_numpy()[table["job"]]),
         interruptions=interruptions_of(runs, rows, kinds),
     )
 
@@ -205,7 +205,8 @@ def _schedule(jobs: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     interrupted, last = runs[runs["interrupted"]], runs[~runs["interrupted"]]
     last = last.set_index(jobs.index)
     wait_s, run_s = last["start_s"] - jobs["submit_s"], last["end_s"] - last["start_s"]
-    start_s, energy_j, interruptions = last["start_s"].copy(), last["energy_j"], 0
+    start_s, energy_j = last["start_s"].copy(), last["energy_j"]
+    interruptions = pd.Series(0, jobs.index)
     if len(interrupted):
         of_job = interrupted.groupby("job")
         interruptions = of_job.size().reindex(jobs.index, fill_value=0)
@@ -281,5 +282,5 @@ def _stuck(jobs: pd.DataFrame, s: BatchState) -> UserError:
     job = jobs.iloc[int(s.progress["interruptions"].argmax())]
     return UserError(
         f"job {job['name']}, of {job['run_s']:,.0f} s, was interrupted {MOST_INTERRUPTIONS:,} times"
-        " and does not end; expected a lower rate of --spot, or --checkpoint with a shorter interval"
+        " and does not end; expected a lower rate of --spot, or a shorter --checkpoint interval"
     )

@@ -44,7 +44,7 @@ class Throughputs:
             if gpu_type is not None:
                 rates[:, number] = table[gpu_type]
         rates[~(rates > 0)] = np.nan
-        for kind, row in enumerate(table.index.get_indexer(models.str.lower())):
+        for kind, row in enumerate(table.index.get_indexer(pd.Index(models.str.lower()))):
             known = np.isfinite(rates[row]) & np.isfinite(slowdown[kind])
             if row >= 0 and has_gpus[kind] and known.any():
                 reference = rates[row, np.argmax(known)]

@@ -22,8 +22,12 @@ POLICIES = ["fcfs", "any_fit", "easy", "conservative", "max_min:round_s=20"]
 def queues(draw: st.DrawFn) -> list[dict[str, float]]:
     rows, now_s = [], 0.0
     for _ in range(draw(st.integers(1, 12))):
-        row = {"submit_s": now_s, "run_s": float(draw(st.integers(0, 200))),
-               "cpu_milli": 1000 * draw(st.integers(1, 4)), "parts": draw(st.integers(1, 2))}  # fmt: skip
+        row = {
+            "submit_s": now_s,
+            "run_s": float(draw(st.integers(0, 200))),
+            "cpu_milli": 1000 * draw(st.integers(1, 4)),
+            "parts": draw(st.integers(1, 2)),
+        }
         if draw(st.booleans()):
             row |= {"checkpoint_interval_s": float(draw(st.integers(1, 60))),
                     "checkpoint_cost_s": float(draw(st.integers(0, 3))),
@@ -86,7 +90,7 @@ def test_a_job_without_checkpoints_begins_again() -> None:
 def test_a_job_that_never_ends_is_an_error() -> None:
     cluster = nodes(1, 1)
     reclaims = Reclaims([Spot("node", 3600.0, 1.0)], cluster, 3)
-    with pytest.raises(UserError, match="--spot, or --checkpoint"):
+    with pytest.raises(UserError, match="lower rate of --spot"):
         simulate_batch(
             jobs_of([{"run_s": 1e6}]), cluster, build_batch_policy("easy")[1], reclaims=reclaims
         )
@@ -95,7 +99,7 @@ def test_a_job_that_never_ends_is_an_error() -> None:
 def test_max_min_by_hand() -> None:
     """Two GPUs; one job is 3 times as fast on the first, the other equally fast on both."""
     groups = Groups(
-        count=np.array([1, 1]),
+        jobs=np.array([1, 1]),
         width=np.array([1.0, 1.0]),
         demands=np.array([[0.0, 1000.0, 0.0]] * 2),
         rates=np.array([[3.0, 1.0], [1.0, 1.0]]),

@@ -21,7 +21,7 @@ from trimtab.batch.readers.read import read_jobs
 from trimtab.cli.verbs import app
 from trimtab.errors import UserError
 from trimtab.records.batch.comparison import QueueComparison
-from trimtab.records.batch.tables import BATCH_JOBS, BATCH_SCHEDULE
+from trimtab.records.batch.tables import BATCH_JOBS, BATCH_RUNS, BATCH_SCHEDULE
 from trimtab.records.parquet.files import read_table
 
 # The second job waits for the first; the third has room beside the first, but fcfs lets it wait.
@@ -325,3 +325,26 @@ def test_hostile_names_are_shown_as_text(jobs: Path, capsys: pytest.CaptureFixtu
     assert "<script>alert" not in page and "&lt;script&gt;alert" in page
     written = capsys.readouterr()
     assert "\x1b" not in written.out + written.err + page
+
+
+def test_interruptions_are_in_the_document_the_table_and_the_report(
+    jobs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    costs = ["--checkpoint", "100:5:10", "--spot", "64c=3:600", "--seed", "2", "--policy", "easy"]
+    simulate(jobs, "--nodes", "64c:1", *costs)
+    (easy,) = document().policies
+    assert easy.interruptions is not None and easy.interruptions.count > 0
+    runs = read_table(Path("trimtab_schedule", str(easy.runs)), BATCH_RUNS)
+    assert int(runs["interrupted"].sum()) == easy.interruptions.count
+    assert runs["checkpoint_s"].sum() == pytest.approx(3600 * easy.interruptions.checkpoint_h)
+    assert "rupted" in capsys.readouterr().out
+    assert "Interruptions" in Path("trimtab_schedule/report.html").read_text()
+
+
+def test_columns_of_checkpoints_override_the_option(jobs: Path) -> None:
+    jobs.write_text(
+        "submit,run,cores,checkpoint_interval_min,checkpoint_cost_s\n0,600,1,1,2\n0,600,1,,\n"
+    )
+    simulate(jobs, "--nodes", "2c:1", "--checkpoint", "300:7", "--policy", "easy")
+    schedule = read_table(Path("trimtab_schedule/schedule_easy.parquet"), BATCH_SCHEDULE)
+    assert schedule["end_s"].tolist() == [600 + 9 * 2, 600 + 7]

@@ -27,17 +27,18 @@ def _record(**fields: str) -> np.dtype[np.void]:
     )
 
 
-# A job. `run_s` and `estimate_s`: what is left at its next start; `kind`: of its parts; `order`: the smallest is served first; `ends_s`: its end by the
-# estimate; `type`: of its nodes once it started; `first`: its first allocation; `waking_s`: how
-# long it waits for nodes that slept; `planned_s`, `planned_type`: its reservation under
-# conservative backfilling; `tried`: the last sweep found no room for it.
+# A job. `run_s` and `estimate_s`: what is left at its next start; `kind`: of its parts; `order`:
+# the smallest is served first; `ends_s`: its end by the estimate; `type`: of its nodes once it
+# started; `first`: its first allocation; `waking_s`: how long it waits for nodes that slept;
+# `planned_s`, `planned_type`: its reservation under conservative backfilling; `tried`: the last
+# sweep found no room for it.
 JOB = _record(
     f8="submit_s run_s estimate_s order start_s waking_s end_s ends_s planned_s share",
     i8="kind parts user type first nodes planned_type tried",
 )
-# What interruptions leave of a job. While it runs, a checkpoint is written every `interval_s`, which
-# takes `cost_s`; infinite: only if it is preempted. `saves`: it has checkpoints. `restart_s`: what
-# its next start takes on top, `restart_cost_s` once it was interrupted. `leaving`: the last
+# What interruptions leave of a job. While it runs, a checkpoint is written every `interval_s`,
+# which takes `cost_s`; infinite: only if it is preempted. `saves`: it has checkpoints. `restart_s`:
+# what its next start takes on top, `restart_cost_s` once it was interrupted. `leaving`: the last
 # checkpoint is being written since `leaving_s`. `target`: the node type it has in this round.
 PROGRESS = _record(
     f8="interval_s cost_s restart_cost_s restart_s leaving_s",
@@ -78,10 +79,10 @@ CLOCK = _record(
     # allocation, of `space`; `keeps`: allocations of ended jobs stay; `grown`: resources were freed
     # since the last search; `head`: the first waiting job, which has the reservation at `shadow_s`
     # on nodes of `shadow_type`; `most_cpu`, `most_memory`, `most_gpu`: no changed node has more
-    # free. `submissions`: jobs in all; `unfinished`: of these; `interrupts`: jobs can be interrupted
-    # or have checkpoints; `logged`: interrupted runs; `shrunk`: nodes were lost since reservations
-    # were made; `rounds`: the order is asked in intervals only, also while none waits; `stuck`: a
-    # job was interrupted too often.
+    # free. `submissions`: jobs in all; `unfinished`: of these; `interrupts`: jobs can be
+    # interrupted or have checkpoints; `logged`: interrupted runs; `shrunk`: nodes were lost since
+    # reservations were made; `rounds`: the order is asked in intervals only, also while none waits;
+    # `stuck`: a job was interrupted too often.
     i8="arrived ordered waiting fresh running changed reserved free space keeps grown head "
     "shadow_type backfill most_cpu most_memory most_gpu submissions unfinished interrupts logged "
     "shrunk rounds stuck",

@@ -58,9 +58,8 @@ def _next_s(s: BatchState) -> float:
         at_s = min(at_s, s.jobs[clock.arrived].submit_s)
     if clock.waiting > 0 or (clock.rounds and clock.running > 0):
         at_s = min(at_s, clock.reorder_at_s)
-    if clock.waiting > 0:
-        if clock.backfill == CONSERVATIVE:
-            at_s = min(at_s, next_planned_s(s))
+    if clock.waiting > 0 and clock.backfill == CONSERVATIVE:
+        at_s = min(at_s, next_planned_s(s))
     return float(min(at_s, clock.reclaim_at_s))
 
 

@@ -33,7 +33,7 @@ class Groups(NamedTuple):
     type; `rates` [group, node type] is the throughput relative to any, 0 where none can run.
     """
 
-    count: NDArray[np.int64]
+    jobs: NDArray[np.int64]
     width: NDArray[np.float64]
     demands: NDArray[np.float64]
     rates: NDArray[np.float64]
@@ -63,7 +63,7 @@ def max_min_shares(groups: Groups) -> NDArray[np.float64]:
     floor = found[-1] * (1 - 1e-7)
     limits[-count:] = -floor
     rows[-count:, -1] = 0.0
-    objective = np.append(-(gains * groups.count[:, np.newaxis]).ravel(), 0.0)
+    objective = np.append(-(gains * groups.jobs[:, np.newaxis]).ravel(), 0.0)
     most[-1] = 0.0
     shares: NDArray[np.float64] = _solve(objective, rows, limits, most)[:-1].reshape(count, types)
     return np.where(shares > 1e-9, shares, 0.0)
@@ -81,7 +81,7 @@ def _fit(groups: Groups) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     count, types = groups.rates.shape
     rows, limits = [], []
     for resource in range(groups.demands.shape[1]):
-        asked = groups.count * groups.demands[:, resource]
+        asked = groups.jobs * groups.demands[:, resource]
         for number in range(types):
             row = np.zeros((count, types))
             row[:, number] = asked

@@ -206,17 +206,14 @@ def _report(output: Path) -> str:
 
 def _table(document: QueueComparison) -> Table:
     outcomes = document.policies
+    costs = [each.interruptions for each in outcomes]
     optional = {
         "GPUs\n%": _cells([each.gpu_share and 100 * each.gpu_share for each in outcomes]),
         "kWh": _cells([each.energy_kwh for each in outcomes]),
         "EUR": _cells([each.cost_eur for each in outcomes]),
         "kg\nCO2e": _cells([each.carbon_kg for each in outcomes]),
-        "inter-\nrupted": _cells(
-            [each.interruptions and float(each.interruptions.count) for each in outcomes]
-        ),
-        "lost\ncore-h": _cells(
-            [each.interruptions and each.interruptions.lost_core_h for each in outcomes]
-        ),
+        "inter-\nrupted": _cells([None if each is None else float(each.count) for each in costs]),
+        "lost\ncore-h": _cells([None if each is None else each.lost_core_h for each in costs]),
     }
     optional = {name: cells for name, cells in optional.items() if cells}
     table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)

@@ -44,7 +44,8 @@ def write_results(folder: Path, *, gpus: int = 0, recorded: bool = True) -> Path
         "job": at, "name": "", "submit_s": 60.0 * at, "run_s": RUN_S, "estimate_s": RUN_S,
         "parts": 1, "cpu_milli": 16_000, "gpu_milli": 1000 * gpus, "memory_bytes": 0,
         "distinct": False, "gpu_type": "", "user": "", "group": "", "queue": "", "priority": 0,
-        "recorded_start_s": 60.0 * at + 30 if recorded else np.nan,
+        "recorded_start_s": 60.0 * at + 30 if recorded else np.nan, "model": "",
+        "checkpoint_interval_s": np.nan, "checkpoint_cost_s": np.nan, "restart_cost_s": np.nan,
     })  # fmt: skip
     write_table(folder / "jobs.parquet", BATCH_JOBS, jobs)
     outcomes = []
@@ -53,6 +54,7 @@ def write_results(folder: Path, *, gpus: int = 0, recorded: bool = True) -> Path
         schedule = jobs[["job", "name", "user", "queue", "submit_s"]].assign(
             start_s=start_s, end_s=start_s + RUN_S, wait_s=wait_s,
             bounded_slowdown=1 + wait_s / RUN_S, node_type="n", nodes=1, energy_j=1000.0,
+            interruptions=0,
         )  # fmt: skip
         write_table(folder / f"{name}.parquet", BATCH_SCHEDULE, schedule)
         outcomes.append(PolicyOutcome(
