@@ -36,9 +36,9 @@ def runs_table(
     runs: NDArray[np.void], rows: NDArray[np.void], kinds: Kinds, cluster: Cluster
 ) -> pd.DataFrame:
     """Return runs of the jobs `rows` (JOB) as BATCH_RUNS."""
-    of_run = rows[runs["job"]]
     names = np.array([node_type.name for node_type in cluster.node_types])
-    power_w = kinds.power_w[of_run["kind"], runs["type"]] * of_run["parts"]
+    kind = rows["kind"][runs["job"]]
+    power_w = kinds.power_w[kind, runs["type"]] * rows["parts"][runs["job"]]
     table = pd.DataFrame({name: runs[name] for name in ("job", "end_s", "nodes")}).assign(
         start_s=runs["start_s"] + runs["waking_s"],
         node_type=names[runs["type"]],

@@ -248,12 +248,12 @@ def _totals(
     end_s = float(schedule["end_s"].max())
     makespan_s = end_s - float(schedule["submit_s"].min())
     run_s = runs["end_s"] - runs["start_s"]  # a job has its nodes while they wake up
-    of_run = s.jobs[runs["job"]]
+    kind, parts = (s.jobs[name][runs["job"]] for name in ("kind", "parts"))
     counts = np.array(cluster.counts)
     utilisation = {}
     for name, asked, field in (("cpu", "cpu", "cpu_milli"), ("gpu", "gpu", "gpu_milli")):
         whole = float(counts @ [float(getattr(each, field)) for each in cluster.node_types])
-        busy = kinds.rows[asked][of_run["kind"]].astype(np.float64) * of_run["parts"] * run_s
+        busy = kinds.rows[asked][kind].astype(np.float64) * parts * run_s
         if whole > 0 and makespan_s > 0:
             utilisation[name] = float(busy.sum()) / (whole * makespan_s)
     idle_w = np.array([node_type.idle_w for node_type in cluster.node_types])[cluster.type_of_node]
