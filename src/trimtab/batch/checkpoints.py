@@ -12,6 +12,8 @@ from trimtab.errors import UserError
 
 COLUMNS = ("checkpoint_interval_s", "checkpoint_cost_s", "restart_cost_s")
 
+SHORTEST_INTERVAL_S = 1.0
+
 
 class Checkpoint(NamedTuple):
     """A checkpoint every `interval_s` of a run, which takes `cost_s`; a restart takes `restart_s`.
@@ -32,10 +34,12 @@ def parse_checkpoint(text: str) -> Checkpoint:
     except (ValueError, TypeError):
         checkpoint = Checkpoint(0.0, 0.0)
     costs_s = [checkpoint.cost_s, checkpoint.restart_s]
-    if not checkpoint.interval_s > 0 or not all(0 <= each < math.inf for each in costs_s):
+    if not checkpoint.interval_s >= SHORTEST_INTERVAL_S or not all(
+        0 <= each < math.inf for each in costs_s
+    ):
         raise UserError(
             f"--checkpoint: {text!r} given, expected seconds INTERVAL:COST[:RESTART], such as"
-            " 3600:30:60; INTERVAL is above 0, and inf for checkpoints at preemption only"
+            " 3600:30:60; INTERVAL is 1 or more, and inf for checkpoints at preemption only"
         )
     return checkpoint
 
@@ -43,7 +47,7 @@ def parse_checkpoint(text: str) -> Checkpoint:
 def with_checkpoints(jobs: pd.DataFrame, checkpoint: Checkpoint) -> pd.DataFrame:
     """Return jobs (BATCH_JOBS) that have `checkpoint` where their own columns are empty."""
     own = jobs[list(COLUMNS[:2])].notna().any(axis=1)
-    given = pd.Series(checkpoint, index=COLUMNS)
+    given = pd.Series(checkpoint, index=COLUMNS).replace(np.inf, np.nan)
     filled = jobs[list(COLUMNS)].fillna(given)
     filled[COLUMNS[0]] = filled[COLUMNS[0]].where(~own, jobs[COLUMNS[0]])
     return jobs.assign(**filled)

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from trimtab.batch.checkpoints import COLUMNS, SHORTEST_INTERVAL_S
 from trimtab.errors import UserError
 from trimtab.records.batch.tables import BATCH_JOBS
 
@@ -113,6 +114,9 @@ def batch_jobs(path: Path, found: FoundJobs) -> pd.DataFrame:
         "priority": frame["priority"].fillna(0).astype(np.int64),
         "recorded_start_s": np.where(known, start_s - origin_s, np.nan),
     }
+    for name, least in zip(COLUMNS, (SHORTEST_INTERVAL_S, 0.0, 0.0), strict=True):
+        value_s = frame[name].to_numpy(np.float64)
+        columns[name] = np.where((value_s >= least) & (value_s < _LARGEST), value_s, np.nan)
     columns |= {name: frame[name].fillna("").astype(str) for name in _TEXTS}
     if columns["name"].eq("").all():
         columns["name"] = (pd.RangeIndex(len(frame)) + 1).astype(str)

@@ -212,8 +212,8 @@ def _table(document: QueueComparison) -> Table:
         "kWh": _cells([each.energy_kwh for each in outcomes]),
         "EUR": _cells([each.cost_eur for each in outcomes]),
         "kg\nCO2e": _cells([each.carbon_kg for each in outcomes]),
-        "inter-\nrupted": _cells([None if each is None else float(each.count) for each in costs]),
-        "lost\ncore-h": _cells([None if each is None else each.lost_core_h for each in costs]),
+        "re-\nruns": _cells([None if each is None else float(each.count) for each in costs]),
+        "lost\ncore\nh": _cells([None if each is None else each.lost_core_h for each in costs]),
     }
     optional = {name: cells for name, cells in optional.items() if cells}
     table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)

@@ -25,7 +25,10 @@ BATCH_JOBS = pa.schema(
         ("priority", _int),  # higher is more important
         ("recorded_start_s", _float),  # since the first submission; null if unknown
         ("model", _text),  # that it trains, as a table of throughputs names it; empty: unknown
-        ("checkpoint_interval_s", _float),  # of a run between checkpoints; null: none
+        (
+            "checkpoint_interval_s",
+            _float,
+        ),  # of a run, 1 s or more; null: none, or if cost is known at preemption only
         ("checkpoint_cost_s", _float),  # on top of the run, for each; null as the interval
         ("restart_cost_s", _float),  # on top of a run after an interruption
     ]
