@@ -1,0 +1,2 @@
+import json, decimal
+print(1)
