@@ -44,7 +44,12 @@ from trimtab.records.verdict import Verdict
 
 app = CommandGroup(order=VERBS, **GIVEN_ALWAYS)
 app.callback()(options_of_all)
-queue_cli.schedule.command()(simulate)
+queue_cli.schedule.command(
+    common=(
+        "jobs", "nodes", "policy", "output", "price", "carbon", "sleep_after", "autoscale",
+        "power_cap_kw", "images",
+    )
+)(simulate)  # fmt: skip
 app.add_typer(queue_cli.schedule, name="schedule")
 app.add_typer(image, name="image")
 app.add_typer(cold_store, name="cold-store")
