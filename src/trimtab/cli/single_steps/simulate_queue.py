@@ -125,7 +125,7 @@ def simulate(
 
     with console.step(f"reading {escape_control_characters(str(jobs))}"):
         read = read_jobs(jobs, file_format)
-    cluster = _cluster(jobs, read, nodes, conf)
+    cluster = cluster_of(jobs, read, nodes, conf)
     several = f"{_DEFAULT},heats" if _suits_heats(cluster) else _DEFAULT
     policies = _policies(several if policy is None else policy)
     curves = {
@@ -155,7 +155,8 @@ def simulate(
     console.result({**document.to_json(), "folder": output})
 
 
-def _cluster(jobs: Path, read: "ReadJobs", nodes: str | None, conf: Path | None) -> "Cluster":
+def cluster_of(jobs: Path, read: "ReadJobs", nodes: str | None, conf: Path | None) -> "Cluster":
+    """Return the cluster of `nodes`, or that of the file; UserError suggests one for neither."""
     from trimtab.batch.demands import largest_demand, suggested_nodes
     from trimtab.batch.nodes import parse_nodes
 
