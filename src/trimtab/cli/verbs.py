@@ -55,7 +55,7 @@ app.add_typer(queue_cli.schedule, name="schedule")
 app.command(
     common=(
         "jobs", "images", "job_images", "nodes", "policy", "output", "slim_share", "price",
-        "carbon", "autoscale", "egress_eur_per_gb",
+        "carbon", "autoscale", "egress_price",
     )
 )(worth)  # fmt: skip
 app.add_typer(image, name="image")

@@ -124,7 +124,7 @@ def _check_prices(cluster: Cluster, plan: Plan, prices: Prices) -> None:
     by_size = prices.egress_eur_per_gb, prices.storage_eur_per_gb_month
     if any(each is not None for each in by_size) and not plan.has_sizes:
         raise UserError(
-            "--egress-eur-per-gb and --storage-eur-per-gb-month: expected bytes of each image that"
+            "--egress-price and --storage-price: expected bytes of each image that"
             " jobs use in --images, and of each slim one"
         )
 

@@ -109,15 +109,15 @@ def worth(
         str | None,
         typer.Option(metavar="TYPE=EUR,...", help="EUR per hour of a node, while it is on."),
     ] = None,
-    egress_eur_per_gb: Annotated[
-        float | None, typer.Option(metavar="EUR", min=0, help="Of a GB that the registry sends.")
+    egress_price: Annotated[
+        float | None, typer.Option(metavar="EUR", min=0, help="EUR per GB that the registry sends.")
     ] = None,
-    storage_eur_per_gb_month: Annotated[
+    storage_price: Annotated[
         float | None,
         typer.Option(
             metavar="EUR",
             min=0,
-            help="Of a GB that the registry holds for a month: slim images in place of originals.",
+            help="EUR per GB and month in the registry: slim images in place of originals.",
         ),
     ] = None,
     pull_mbit: Annotated[
@@ -169,8 +169,8 @@ def worth(
         None if price is None else read_curve(price, read.first_submission),
         None if carbon is None else read_curve(carbon, read.first_submission),
         None if node_price is None else parse_node_prices(node_price, cluster),
-        egress_eur_per_gb,
-        storage_eur_per_gb_month,
+        egress_price,
+        storage_price,
     )
     with console.step(f"replaying {len(read.jobs):,} jobs"):
         document = weigh(jobs, read, cluster, plan, prices, output)
@@ -229,7 +229,7 @@ def _ablation(document: Worth) -> Table:
     before = document.before
     names = [each.name for each in before.figures if each.name != "startup_s"]
     shown = [name for name in _SHOWN if name in names][:_MOST_FIGURES]
-    table = _table("", [figure_name(name).replace(" ", "\n", 1) for name in shown])
+    table = _table("", ["\n".join(figure_name(name).rsplit(" ", 1)) for name in shown])
     values = [format_figure(name, before.figure(name).value) for name in shown]
     table.add_row(before.name, *values)
     for setting in document.settings[1:]:
