@@ -100,6 +100,8 @@ def _figures(
     unit = "gpu" if (jobs["gpu_milli"] > 0).any() else "core"
     asked = (schedule["parts"] * jobs["gpu_milli" if unit == "gpu" else "cpu_milli"]).to_numpy()
     figures[f"{unit}_hours"] = float(held_s @ asked) / 1000 / 3600
+    if plan.operation.autoscale is not None or prices.nodes is not None:
+        figures["node_hours"] = sum(result.hours_on.values())
     if any(map(has_power, cluster.node_types)):
         figures["energy_j"] = result.idle_energy_j + result.active_energy_j
     if prices.has_euro:

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 
 from trimtab.records.batch.worth import (
+    SHOWN_FIRST,
     RankedImage,
     Setting,
     change_of,
@@ -12,24 +13,21 @@ from trimtab.records.batch.worth import (
     interval_of,
 )
 
-_TOLD = ("pulled_bytes", "mean_startup_s", "mean_response_s", "gpu_hours", "core_hours",
-         "energy_j", "eur", "carbon_g")  # fmt: skip
+_MOST_TOLD = 5
 
 
 def verdict_of(before: Setting, after: Setting) -> str:
     """Return the clear changes with their intervals, and which figures do not change."""
     clear, same = list[str](), list[str]()
-    for each in after.figures:
-        if each.name not in _TOLD:
-            continue
-        was, name = before.figure(each.name).value, figure_name(each.name)
-        if not each.saving.is_clear:
+    names = {each.name for each in before.figures}
+    for figure in [name for name in SHOWN_FIRST if name in names][:_MOST_TOLD]:
+        was, now, name = before.figure(figure).value, after.figure(figure), figure_name(figure)
+        if not now.saving.is_clear:
             same.append(name)
             continue
-        words = f"{name} {change_of(each, was)} ({interval_of(each, was)})"
+        words = f"{name} {change_of(now, was)} ({interval_of(now, was)})"
         if not clear:
-            now = format_figure(each.name, each.value)
-            words += f", {now} instead of {format_figure(each.name, was)}"
+            words += f", {format_figure(figure, now.value)} instead of {format_figure(figure, was)}"
         clear.append(words)
     if not clear:
         return f"{after.name}: no change of {', '.join(same)}"

@@ -12,10 +12,11 @@ from rich.text import Text
 
 from trimtab.cli.output.console import console
 from trimtab.cli.single_steps.schedule import Conf
-from trimtab.cli.single_steps.simulate_queue import cluster_of
+from trimtab.cli.single_steps.simulate_queue import cluster_of, written_report
 from trimtab.cli.workspace_lock import alone_in
 from trimtab.errors import UserError, escape_control_characters
 from trimtab.records.batch.worth import (
+    SHOWN_FIRST,
     Setting,
     Worth,
     change_of,
@@ -27,12 +28,8 @@ from trimtab.records.batch.worth import (
 if TYPE_CHECKING:
     from trimtab.batch.policies.base import BatchPolicy
 
-_MOST_IMAGES, _MOST_FIGURES = 10, 6
+_MOST_IMAGES, _MOST_FIGURES = 10, 5
 _LONGEST_NAME = 28
-_SHOWN = (
-    "pulled_bytes", "mean_startup_s", "mean_response_s", "gpu_hours", "core_hours", "eur",
-    "carbon_g", "energy_j", "p95_response_s",
-)  # fmt: skip
 _CURVE = "or a CSV of times and values."
 
 
@@ -177,7 +174,7 @@ def worth(
     _answer(document)
     for sentence in document.remarks:
         console.notes.print(Text(escape_control_characters(sentence)), soft_wrap=True)
-    console.notes.print(Text(f"written: {output}"), soft_wrap=True)
+    console.notes.print(Text(f"written: {written_report(_report, output)}"), soft_wrap=True)
     console.result({**document.to_json(), "folder": output})
 
 
@@ -189,6 +186,12 @@ def _policies(text: str) -> "tuple[BatchPolicy, BatchPolicy | None]":
         raise UserError(f"--policy {text}: expected one policy, or the present one and another")
     now, *then = built.values()
     return now, then[0] if then else None
+
+
+def _report(folder: Path) -> Path:
+    from trimtab.evaluation.worth.page import write_worth_report
+
+    return write_worth_report(folder)
 
 
 def _answer(document: Worth) -> None:
@@ -228,7 +231,7 @@ def _images(document: Worth) -> Table:
 def _ablation(document: Worth) -> Table:
     before = document.before
     names = [each.name for each in before.figures if each.name != "startup_s"]
-    shown = [name for name in _SHOWN if name in names][:_MOST_FIGURES]
+    shown = [name for name in SHOWN_FIRST if name in names][:_MOST_FIGURES]
     table = _table("", ["\n".join(figure_name(name).rsplit(" ", 1)) for name in shown])
     values = [format_figure(name, before.figure(name).value) for name in shown]
     table.add_row(before.name, *values)
@@ -243,7 +246,7 @@ def _change(setting: Setting, before: Setting, name: str) -> str:
 
 def _table(first: str, others: Sequence[str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column(first, overflow="fold")
+    table.add_column(first, no_wrap=True)
     for name in others:
         table.add_column(name, justify="right", no_wrap=True)
     return table

@@ -135,10 +135,18 @@ _NAMES = {
     "p95_response_s": "95 % response",
     "gpu_hours": "GPU-hours held",
     "core_hours": "core-hours held",
+    "node_hours": "node-hours on",
     "energy_j": "energy",
     "eur": "EUR",
     "carbon_g": "CO2e",
 }
+
+
+# What a reader looks for, in this order.
+SHOWN_FIRST = (
+    "pulled_bytes", "mean_startup_s", "mean_response_s", "eur", "carbon_g", "gpu_hours",
+    "core_hours", "node_hours", "energy_j", "p95_response_s",
+)  # fmt: skip
 
 
 def figure_name(figure: str) -> str:
