@@ -7,13 +7,12 @@ from trimtab.records.batch.worth import (
     SHOWN_FIRST,
     RankedImage,
     Setting,
-    change_of,
     figure_name,
     format_figure,
     interval_of,
 )
 
-_MOST_TOLD = 5
+_MOST_TOLD = 4
 
 
 def verdict_of(before: Setting, after: Setting) -> str:
@@ -22,17 +21,14 @@ def verdict_of(before: Setting, after: Setting) -> str:
     names = {each.name for each in before.figures}
     for figure in [name for name in SHOWN_FIRST if name in names][:_MOST_TOLD]:
         was, now, name = before.figure(figure).value, after.figure(figure), figure_name(figure)
-        if not now.saving.is_clear:
+        if now.saving.is_clear:
+            values = f"{format_figure(figure, now.value)} instead of {format_figure(figure, was)}"
+            clear.append(f"{name} {values} ({interval_of(now, was)})")
+        else:
             same.append(name)
-            continue
-        words = f"{name} {change_of(now, was)} ({interval_of(now, was)})"
-        if not clear:
-            words += f", {format_figure(figure, now.value)} instead of {format_figure(figure, was)}"
-        clear.append(words)
-    if not clear:
-        return f"{after.name}: no change of {', '.join(same)}"
-    words = f"{after.name}: {'; '.join(clear)}"
-    return f"{words}; no change of {', '.join(same)}" if same else words
+    told = [", ".join(clear)] if clear else []
+    told += [f"no change of {', '.join(same)}"] if same else []
+    return f"{after.name}: {'; '.join(told)}"
 
 
 def next_command(images: Sequence[RankedImage], first: Sequence[str]) -> str:

@@ -186,7 +186,10 @@ def _about(jobs: pd.DataFrame, cluster: Cluster, plan: Plan) -> Iterator[str]:
             " of the log"
         )
     yield from about(plan.images.values(), plan.assumed)
-    yield "nodes keep all images that they pulled until they are switched off"
+    yield (
+        "nodes begin without images, and keep what they pulled until they are switched off;"
+        " totals are of all jobs, means of those whose waits count"
+    )
     yield "an image is pulled whole: layers that nodes have from other images are not counted off"
     yield "nodes do not share the bandwidth of a pull"
     if any(map(has_power, cluster.node_types)):

@@ -204,10 +204,10 @@ def _few(document: Worth) -> str:
     if not document.first:
         return "no image is pulled"
     named = ", ".join(document.first[:3]) + " ..." * (len(document.first) > 3)
-    count, share = len(document.first), document.first_share or 0.0
     known = any(row.saved_bytes for row in document.images)
     what = "bytes that slim images save" if known else "bytes that nodes pull"
-    return f"slim first {count} of {len(document.images)}, for {share:.0%} of all {what}: {named}"
+    count, share = f"{len(document.first)} of {len(document.images)}", document.first_share or 0.0
+    return f"slim first: {named}; {count} images have {100 * share:.0f} % of the {what}"
 
 
 def _images(document: Worth) -> Table:

@@ -185,7 +185,7 @@ def change_of(figure: SettingFigure, before: float) -> str:
 def interval_of(figure: SettingFigure, before: float) -> str:
     """Return the interval of the change in per cent."""
     low, high = (percent(-each, before) for each in (figure.saving.high, figure.saving.low))
-    return f"{low} to {high}" if low != high else low
+    return f"{low.removesuffix(' %')} to {high}" if low != high else low
 
 
 def percent(change: float, before: float) -> str:
