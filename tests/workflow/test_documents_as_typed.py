@@ -86,9 +86,10 @@ def has_jobs(folder: Path) -> None:
 
 
 def has_philly(folder: Path) -> None:
-    """The jobs are those that the tutorial names."""
+    """The jobs and images are those that the tutorial names."""
     has_python(folder)
-    shutil.copy(PROJECT / "examples/queue/philly.csv", folder)
+    for path in (PROJECT / "examples/queue").glob("*.csv"):
+        shutil.copy(path, folder)
 
 
 def has_slim(folder: Path) -> None:

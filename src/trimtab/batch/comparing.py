@@ -219,7 +219,7 @@ def _outcome(
     powered = any(map(has_power, cluster.node_types))
     has_gpus = any(each.gpu_milli for each in cluster.node_types)
     shares = {name: min(1.0, share) for name, share in result.utilisation.items()}  # rounding
-    grams = _cost(carbon, result) if carbon else None
+    grams = cost_of_energy(carbon, result) if carbon else None
     found = result.interruptions
     has_costs = found.count > 0 or found.checkpoint_h > 0
     return PolicyOutcome(
@@ -231,7 +231,7 @@ def _outcome(
         gpu_share=shares.get("gpu", 0.0) if has_gpus else None,
         idle_energy_j=result.idle_energy_j if powered else None,
         active_energy_j=result.active_energy_j if powered else None,
-        cost_eur=_cost(price, result) if price else None,
+        cost_eur=cost_of_energy(price, result) if price else None,
         carbon_kg=None if grams is None else grams / 1000,
         peak_power_w=result.peak_power_w if powered else None,
         deadlines=deadlines_of(jobs[counted], schedule),
@@ -248,7 +248,7 @@ def has_power(node_type: NodeType) -> bool:
     return node_type.idle_w + level.active_w + level.gpu_active_w > 0
 
 
-def _cost(curve: EnergyCurve, result: BatchResult) -> float:
+def cost_of_energy(curve: EnergyCurve, result: BatchResult) -> float:
     """Return the cost of the energy of all runs, and of idle nodes until the last end.
 
     The idle energy counts as drawn evenly, also where nodes sleep.

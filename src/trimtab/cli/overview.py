@@ -18,6 +18,8 @@ VERBS = {
     "run": "Run the experiment of this folder: the stages that are out of date.",
     "tune": "Search a program's best parameters: it is trained again and again, as trials.",
     "schedule": "Queues: a batch system's jobs under several policies, or real jobs.",
+    "worth": "Replay JOBS with slim images: what they save, how sure that is, and which to make"
+    " first.",
     "imports": "Run a Python program once, and tell what its imports cost and which of them nothing"
     " used.",
     "doctor": "List missing parts of this machine, their consequences, and how to install them.",

@@ -30,6 +30,7 @@ from trimtab.cli.single_steps.learning import SlimFolder
 from trimtab.cli.single_steps.simulate_queue import simulate
 from trimtab.cli.single_steps.spans import locate, reconstruct
 from trimtab.cli.single_steps.trace import trace
+from trimtab.cli.single_steps.worth import worth
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption, settling_bar, slimmed, traced
 from trimtab.cli.summary import format_missed, held_out_table
 from trimtab.cli.tuning.command import tune
@@ -51,6 +52,12 @@ queue_cli.schedule.command(
     )
 )(simulate)  # fmt: skip
 app.add_typer(queue_cli.schedule, name="schedule")
+app.command(
+    common=(
+        "jobs", "images", "job_images", "nodes", "policy", "output", "slim_share", "price",
+        "carbon", "autoscale", "egress_price",
+    )
+)(worth)  # fmt: skip
 app.add_typer(image, name="image")
 app.add_typer(cold_store, name="cold-store")
 app.command(

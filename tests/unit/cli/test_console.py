@@ -37,7 +37,7 @@ ONCE = ("--runs", "1", "--settle", "1")
 LIBRARY = "int used(int x) { return x + 1; } int unused(int x) { return x + 2; }"
 PROGRAM = '#include <stdio.h>\nint used(int); int main() { printf("%d\\n", used(1)); }'
 QUEUE = "classes: {only: {priority: 0}}\njobs: [{class: only, at_s: 0, command: [sh, -c, ':']}]\n"
-JOBS = "submit,run,cores\n0,60,2\n1,60,4\n2,60,2\n"
+JOBS = "submit,run,cores,image\n0,60,2,a\n1,60,4,a\n2,60,2,a\n"
 TRAINING = """
 import trimtab_trial
 for epoch in range(trimtab_trial.first_epoch(), 1):
@@ -86,6 +86,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         subprocess.run(["gcc", "-x", "c", "-", *options], input=source, text=True, check=True)
     (place / "queue.yaml").write_text(QUEUE)
     (place / "jobs.csv").write_text(JOBS)
+    (place / "fleet.csv").write_text("image,bytes,slim_bytes\na,1e9,1e8\n")
     (place / "train.py").write_text(TRAINING)
     slim = ("debloat", "--workspace", place / "slim", *of_program(place, *ONCE))
     trimtab(*slim)
@@ -156,6 +157,10 @@ GIVEN: dict[tuple[str, ...], Given] = {
     ("schedule", "simulate"): lambda place, own: [
         place / "jobs.csv", "--nodes", "4c:1", "--output", own / "out",
     ],
+    ("worth",): lambda place, own: [
+        place / "jobs.csv", "--images", place / "fleet.csv", "--nodes", "4c:1",
+        "--output", own / "out",
+    ],
     ("image", "compare"): lambda place, own: [place / "small.tar", place / "small.tar"],
     ("image", "slim"): lambda place, own: [place / "image.tar", "--workspace", own / "w", *ONCE],
     ("image", "start"): lambda place, own: [
@@ -175,6 +180,7 @@ GIVEN: dict[tuple[str, ...], Given] = {
 # result, or nothing.
 SHOWN = {
     ("doctor",), ("advanced", "compare"), ("run",), ("imports",), ("schedule", "simulate"),
+    ("worth",),
     *(("image", verb) for verb in ("compare", "start", "share", "partition", "push", "inspect")),
 }  # fmt: skip
 STORED = {("debloat",): Outcome, ("image", "slim"): Outcome, ("verify",): Verdict}

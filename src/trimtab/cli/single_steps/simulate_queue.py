@@ -1,6 +1,6 @@
 """`trimtab schedule simulate`: an operator's own jobs under several policies."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -149,7 +149,7 @@ def simulate(
 
     with console.step(f"reading {escape_control_characters(str(jobs))}"):
         read = read_jobs(jobs, file_format)
-    cluster = _cluster(jobs, read, nodes, conf)
+    cluster = cluster_of(jobs, read, nodes, conf)
     several = f"{_DEFAULT},heats" if _suits_heats(cluster) else _DEFAULT
     policies = _policies(several if policy is None else policy)
     curves = {
@@ -179,11 +179,12 @@ def simulate(
         console.answer(operated)
     for sentence in document.sentences():
         console.notes.print(Text(escape_control_characters(sentence)), soft_wrap=True)
-    console.notes.print(Text(f"written: {_report(output)}"), soft_wrap=True)
+    console.notes.print(Text(f"written: {written_report(_report, output)}"), soft_wrap=True)
     console.result({**document.to_json(), "folder": output})
 
 
-def _cluster(jobs: Path, read: "ReadJobs", nodes: str | None, conf: Path | None) -> "Cluster":
+def cluster_of(jobs: Path, read: "ReadJobs", nodes: str | None, conf: Path | None) -> "Cluster":
+    """Return the cluster of `nodes`, or that of the file; UserError suggests one for neither."""
     from trimtab.batch.demands import largest_demand, suggested_nodes
     from trimtab.batch.nodes import parse_nodes
 
@@ -247,16 +248,21 @@ def _policies(asked: str) -> "dict[str, BatchPolicy]":
     return built
 
 
-def _report(output: Path) -> str:
-    """Write the report into `output`; return what was written, in words."""
+def written_report(write: Callable[[Path], Path], output: Path) -> str:
+    """Write a report into `output`; return what was written, in words."""
     try:
-        from trimtab.evaluation.queue.page import write_queue_report
+        return str(write(output))
     except ModuleNotFoundError as error:
         if (extra := extra_of(error)) is None:
             raise
         needs = f"{error.name} is not installed; it needs: {how_to_add(extra)}"
         return f"{output}, without a report, as {needs}"
-    return str(write_queue_report(output))
+
+
+def _report(folder: Path) -> Path:
+    from trimtab.evaluation.queue.page import write_queue_report
+
+    return write_queue_report(folder)
 
 
 def _waits(document: QueueComparison) -> Table:

@@ -181,3 +181,28 @@ def test_other_documents(read: Callable[[Any], ReadJobs]) -> None:
     pod = item("Pod", "alone")
     pod["metadata"]["namespace"] = "\ud800"  # JSON can hold half of a character
     assert read(pod).jobs["user"].tolist() == ["?"]
+
+
+def test_the_image_is_that_of_the_first_container(read: Callable[[Any], ReadJobs]) -> None:
+    pod = item("Pod", "alone")
+    pod["spec"]["containers"][0]["image"] = "registry.example/train:2"
+    pod["spec"]["containers"].append({"name": "log", "image": "log:1"})
+    assert list(read(pod).jobs["image"]) == ["registry.example/train:2"]
+    del pod["spec"]["containers"][0]["image"]
+    assert list(read(pod).jobs["image"]) == [""]
+
+
+def test_the_image_of_a_gang_is_that_of_its_pods_with_gpus(tmp_path: Path) -> None:
+    document = json.loads(SAMPLE.read_text())
+    for each in document["items"]:
+        spec = each.get("spec", {})
+        for pod in (spec, *(one["template"]["spec"] for one in spec.get("podSets", ()))):
+            for container in pod.get("containers", ()):
+                on_gpus = "nvidia.com" in json.dumps(container.get("resources", {}))
+                container["image"] = "worker" if on_gpus else "launcher"
+    path = tmp_path / "objects.json"
+    path.write_text(json.dumps(document))
+    jobs = read_jobs(path).jobs
+    on_gpus = jobs["gpu_milli"] > 0
+    assert (jobs["image"][on_gpus] == "worker").all() and on_gpus.any()
+    assert (jobs["image"][~on_gpus] == "launcher").all()

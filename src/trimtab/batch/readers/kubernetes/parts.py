@@ -27,6 +27,7 @@ class Job(NamedTuple):
     user: str
     queue: str
     priority: float
+    image: str
 
 
 def equal_parts(
@@ -44,6 +45,11 @@ def equal_parts(
     if any(demand != kept[0][0] for demand, _ in kept):
         remarks["gangs of unequal pods, each as large as the largest"] += 1
     return largest, sum(count for _, count in kept)
+
+
+def image_of(spec: Mapping[str, Any]) -> str:
+    """Return the image of a pod's first container; nothing if it has none."""
+    return next((str(each.get("image") or "") for each in spec.get("containers") or ()), "")
 
 
 def time_s(text: Any) -> float:

@@ -17,6 +17,7 @@ from trimtab.batch.readers.kubernetes.parts import (
     earliest,
     equal_parts,
     first_value,
+    image_of,
     latest,
     time_s,
 )
@@ -50,6 +51,7 @@ class Pod(NamedTuple):
     demand: Demand
     queue: str
     priority: float
+    image: str
 
 
 class Gangs(NamedTuple):
@@ -87,6 +89,7 @@ def pod_of(item: Mapping[str, Any]) -> Pod:
         demand=demand_of(spec),
         queue=first_value(marks, _QUEUE_KEYS),
         priority=float(spec.get("priority") or 0),
+        image=image_of(spec),
     )
 
 
@@ -140,6 +143,7 @@ def _job(gang: list[Pod], gangs: Gangs, remarks: Counter[str]) -> Job:
         user=namespace,
         queue=next((pod.queue for pod in gang if pod.queue), ""),
         priority=first.priority,
+        image=max(gang, key=lambda pod: pod.demand.gpu_milli).image,
     )
 
 

@@ -15,6 +15,7 @@ from trimtab.batch.readers.kubernetes.parts import (
     STILL_RUNNING,
     Job,
     equal_parts,
+    image_of,
     time_s,
 )
 
@@ -47,6 +48,7 @@ def job_of(item: Mapping[str, Any], skipped: Counter[str], remarks: Counter[str]
         )
         for pod_set in spec["podSets"]
     ]
+    most = max(spec["podSets"], key=lambda each: demand_of(each["template"]["spec"]).gpu_milli)
     demand, parts = equal_parts([each for each in sets if each[1] > 0], remarks)
     namespace = str(metadata.get("namespace", "default"))
     return Job(
@@ -63,4 +65,5 @@ def job_of(item: Mapping[str, Any], skipped: Counter[str], remarks: Counter[str]
         user=namespace,
         queue=str(spec.get("queueName", "")),
         priority=float(spec.get("priority") or 0),
+        image=image_of(most["template"]["spec"]),
     )

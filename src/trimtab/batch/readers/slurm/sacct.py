@@ -48,7 +48,7 @@ _FIELDS = [
     "JobID", "JobIDRaw", "User", "UID", "Account", "Group", "GID", "Partition", "QOS", "Submit",
     "Eligible", "Start", "End", "Elapsed", "ElapsedRaw", "Timelimit", "TimelimitRaw", "NNodes",
     "AllocNodes", "ReqNodes", "NCPUS", "AllocCPUS", "ReqCPUS", "AllocTRES", "ReqTRES", "ReqMem",
-    "State", "Priority",
+    "State", "Priority", "Container", "Comment",
 ]  # fmt: skip
 _ELAPSED = {"Elapsed", "ElapsedRaw", "End"}
 _CORES = {"NCPUS", "AllocCPUS", "ReqCPUS", "AllocTRES", "ReqTRES"}
@@ -83,7 +83,8 @@ def read(path: Path, head: Head) -> FoundJobs:
     submitted when they became eligible, after their dependencies and begin times. Sizes are the
     allocated ones, or else the requested ones; the GPU type is the requested one, and run times are
     of the allocated one. A job of n nodes has n parts on different nodes, with an equal share each,
-    rounded up. Lines with another number of fields, as from a bar in a name, count as skipped.
+    rounded up. The image is the Container, else the Comment. Lines with another number of fields,
+    as from a bar in a name, count as skipped.
     Raises UserError with the missing fields, or the row, the field and the value.
     """
     fields = set(head.header)
@@ -211,8 +212,17 @@ def _jobs(fields: _Fields, remarks: Counter[str]) -> pd.DataFrame:
             "queue": fields.text("Partition", "QOS").to_pandas(),
             "priority": fields.read("Priority", numbers),
             "start_s": start_s,
+            "image": _images(fields),
         }
     )
+
+
+def _images(fields: _Fields) -> "pd.Series[str]":
+    """Return the Container of each job, else its Comment, where sites put the image of a job."""
+    container = fields.text("Container")
+    known = ~pc.is_in(pc.utf8_lower(container), UNKNOWN).to_numpy(zero_copy_only=False)
+    comment = fields.text("Comment").to_pandas()
+    return pd.Series(container.to_pandas().where(known, comment))
 
 
 def _memory(fields: _Fields, nodes: Values, cores: Values) -> Values:

@@ -1,0 +1,74 @@
+"""The page of what slim images are worth: one printed page, and what is folded below."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from markupsafe import Markup
+
+from trimtab.evaluation.report.blocks import Fold, templates
+from trimtab.evaluation.report.key_figures import Effect, KeyFigure
+from trimtab.evaluation.report.page import packed, table_library, vega_bundle
+from trimtab.evaluation.report.published import without_places
+from trimtab.evaluation.report.tables import exact
+from trimtab.evaluation.worth.chart import ablation_chart
+from trimtab.evaluation.worth.tables import images_table, settings_table
+from trimtab.files import atomic_write
+from trimtab.records.batch.worth import (
+    SHOWN_FIRST,
+    Worth,
+    change_of,
+    figure_name,
+    format_figure,
+    interval_of,
+)
+
+_MOST_CARDS, _MOST_PANELS = 5, 4
+
+
+def write_worth_report(folder: Path) -> Path:
+    """Write `report.html` from `worth.json` in `folder`, and return its path.
+
+    Its tables and figures are also written to `tables` and `figures`. Raises as documents do when
+    read.
+    """
+    worth = Worth.read(folder / "worth.json")
+    shown = [name for name in SHOWN_FIRST if name in {each.name for each in worth.before.figures}]
+    tables = [images_table(worth), settings_table(worth)]
+    figures = [ablation_chart(worth, shown[:_MOST_PANELS])] if worth.stages else []
+    for table in tables:
+        table.write_csv(folder / "tables")
+    for figure in figures:
+        figure.write_svg(folder / "figures")
+    page = (
+        templates()
+        .get_template("worth.html.j2")
+        .render(
+            worth=worth,
+            cards=list(_cards(worth, shown[:_MOST_CARDS])),
+            figures=figures,
+            folds=[Fold(table.title, table) for table in tables],
+            specifications=packed(json.dumps({each.name: each.spec for each in figures})),
+            drawn=lambda figure: Markup(figure.slim_svg),
+            vega=vega_bundle(),
+            tables=table_library(),
+            exact=exact,
+            without_places=without_places,
+        )
+    )
+    path = folder / "report.html"
+    with atomic_write(path) as temporary:
+        temporary.write_text(page)
+    return path
+
+
+def _cards(worth: Worth, shown: list[str]) -> Iterator[KeyFigure]:
+    for name in shown:
+        figure, before = worth.after.figure(name), worth.before.figure(name).value
+        saving = figure.saving
+        effect = Effect.UNCLEAR
+        if saving.is_clear:
+            effect = Effect.BETTER if saving.value > 0 else Effect.WORSE
+        values = f"{format_figure(name, before)} → {format_figure(name, figure.value)}"
+        detail = f"{values}; 95 %: {interval_of(figure, before)}"
+        yield KeyFigure(figure_name(name), change_of(figure, before), detail, effect)

@@ -1,0 +1,1 @@
+"""What slimming the images of an operator's jobs would be worth."""

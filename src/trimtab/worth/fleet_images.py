@@ -1,0 +1,159 @@
+"""The images of a cluster, from a CSV file: their sizes and starts, and those of slim ones."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from trimtab.errors import UserError
+from trimtab.worth.measured import MeasuredImage, read_measured
+from trimtab.worth.text_table import TextRow, read_rows
+
+_EACH = ("bytes", "cold_start_s", "warm_start_s")
+_COLUMNS = (
+    "image",
+    *_EACH,
+    *(f"slim_{name}" for name in _EACH),
+    "slimming_s",
+    "tuned_run_share",
+    "measured",
+)
+_EXPECTED = (
+    "expected a CSV with a header: image,bytes, and if known cold_start_s,warm_start_s,slim_bytes,"
+    "slim_cold_start_s,slim_warm_start_s,slimming_s,tuned_run_share,measured"
+)
+COLD, SLIM_COLD, SLIM_BYTES = "cold start", "cold start of the slim image", "size of the slim image"
+
+
+class Side(NamedTuple):
+    """An image: its compressed size, or None; its pull and unpacking; its start on a warm node."""
+
+    size_bytes: float | None
+    fetch_s: float
+    warm_s: float
+
+
+@dataclass(frozen=True)
+class FleetImage:
+    """An image, and its slim one, or None if that is not known.
+
+    `modelled` says which figures are not measured. `tuned_run_share`: the run time of its jobs once
+    tuned, as a share; `slimming_s`: how long it took to make it slim.
+    """
+
+    original: Side
+    slim: Side | None
+    modelled: tuple[str, ...]
+    tuned_run_share: float | None
+    slimming_s: float | None
+
+
+class Assumed(NamedTuple):
+    """How fast a node pulls an image (Mbit/s) and unpacks it (compressed MB/s).
+
+    `slim_share` is the size of slim images that are not known, relative to the originals'.
+    """
+
+    pull_mbit_per_s: float = 1000.0
+    unpack_mb_per_s: float = 100.0
+    slim_share: float | None = None
+
+    def fetch_s(self, size_bytes: float) -> float:
+        """Return how long a node takes to pull and unpack so many compressed bytes."""
+        pull_s = 8 * size_bytes / (self.pull_mbit_per_s * 1e6)
+        return pull_s + size_bytes / (self.unpack_mb_per_s * 1e6)
+
+
+DEFAULTS = Assumed()
+
+
+def read_fleet(path: Path, assumed: Assumed) -> dict[str, FleetImage]:
+    """Return the images by name.
+
+    A cold start that is absent is modelled: a warm start, and pull and unpacking as `assumed`. That
+    of a slim image takes as much less as its size, where the original's is measured. A warm start
+    that is absent is 0 s, that of a slim image as its original's. `measured` names a document: of
+    `trimtab image start` or `image compare`, or of the folder that `image slim` wrote. Numbers in
+    the CSV take precedence. Raises UserError with file, line, column, and what was expected.
+    """
+    images: dict[str, FleetImage] = {}
+    for row in read_rows(path, _COLUMNS, ("image",), _EXPECTED):
+        name = row.texts["image"]
+        if not name or name in images:
+            raise UserError(f"{row.place}: image {name[:60]!r}: expected each name once")
+        images[name] = _image(path, row, assumed)
+    if not images:
+        raise UserError(f"{path}: no row; {_EXPECTED}")
+    return images
+
+
+def _image(path: Path, row: TextRow, assumed: Assumed) -> FleetImage:
+    document = row.texts.get("measured", "")
+    found = read_measured(path.parent / document, row.place) if document else MeasuredImage()
+    size, cold, warm = _known(row, "", found.before)
+    slim_size, slim_cold, slim_warm = _known(row, "slim_", found.after)
+    if size is None and cold is None:
+        raise UserError(f"{row.place}: expected bytes, cold_start_s or measured of each image")
+    modelled = []
+    warm = warm or 0.0
+    if cold is None:
+        assert size is not None
+        modelled.append(COLD)
+        cold = warm + assumed.fetch_s(size)
+    original = _side(row, "cold_start_s", size, cold, warm)
+    if slim_size is None and assumed.slim_share is not None and size is not None:
+        modelled.append(SLIM_BYTES)
+        slim_size = assumed.slim_share * size
+    slim = None
+    if slim_size is not None or slim_cold is not None:
+        slim_warm = warm if slim_warm is None else slim_warm
+        if slim_cold is None:
+            assert slim_size is not None
+            modelled.append(SLIM_COLD)
+            fetch_s = original.fetch_s * slim_size / size if size else assumed.fetch_s(slim_size)
+            slim_cold = slim_warm + fetch_s
+        slim = _side(row, "slim_cold_start_s", slim_size, slim_cold, slim_warm)
+    slimming_s = _first((row.number("slimming_s"), found.slimming_s))
+    return FleetImage(original, slim, tuple(modelled), _tuned(row), slimming_s)
+
+
+def _known(row: TextRow, prefix: str, measured: Iterable[float | None]) -> list[float | None]:
+    given = (row.number(f"{prefix}{name}") for name in _EACH)
+    return [_first(pair) for pair in zip(given, measured, strict=True)]
+
+
+def _first(values: Iterable[float | None]) -> float | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _side(row: TextRow, column: str, size: float | None, cold_s: float, warm_s: float) -> Side:
+    if cold_s < warm_s:
+        raise UserError(
+            f"{row.place}: {column}: {cold_s:g} s, expected no less than the warm start, {warm_s:g}"
+        )
+    return Side(size, cold_s - warm_s, warm_s)
+
+
+def _tuned(row: TextRow) -> float | None:
+    share = row.number("tuned_run_share")
+    if share is not None and not 0 < share <= 10:
+        raise UserError(
+            f"{row.place}: tuned_run_share: {share:g}, expected the tuned run time relative to the"
+            " present one, such as 0.8"
+        )
+    return share
+
+
+def about(images: Iterable[FleetImage], assumed: Assumed) -> Iterator[str]:
+    """Yield what is modelled of the images that jobs use, as sentences."""
+    counts = Counter(what for each in images for what in each.modelled)
+    said = {
+        COLD: f"by {assumed.pull_mbit_per_s:,g} Mbit/s and {assumed.unpack_mb_per_s:,g} MB/s"
+        " unpacked, of compressed bytes",
+        SLIM_COLD: "pull and unpacking take as much less as the size",
+        SLIM_BYTES: f"assumed as {assumed.slim_share or 0:.0%} of the original",
+    }
+    for what, how in said.items():
+        if counts[what]:
+            yield f"modelled {what}, {how}: images: {counts[what]:,}"

@@ -1,0 +1,139 @@
+"""A queue with some stages on: its figures, all of which are better where they are smaller."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from trimtab.batch.comparing import cost_of_energy, has_power
+from trimtab.batch.curves import EnergyCurve
+from trimtab.batch.simulate import BatchResult, simulate_batch
+from trimtab.clusters.cluster import Cluster
+from trimtab.worth.stages import Plan, Stage
+
+_MONTH_S = 365.25 * 86400 / 12
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What things cost; None where that was not given, and then it does not count.
+
+    Energy as curves in EUR and gCO2e per kWh, nodes in EUR an hour by type, a GB that leaves the
+    registry, and one that it holds for a month.
+    """
+
+    energy: EnergyCurve | None = None
+    carbon: EnergyCurve | None = None
+    nodes: Mapping[str, float] | None = None
+    egress_eur_per_gb: float | None = None
+    storage_eur_per_gb_month: float | None = None
+
+    @property
+    def has_euro(self) -> bool:
+        """Whether anything has a price in euro."""
+        euro = self.energy, self.nodes, self.egress_eur_per_gb, self.storage_eur_per_gb_month
+        return any(each is not None for each in euro)
+
+
+class Replay(NamedTuple):
+    """Figures by name, and the pulls and start-up seconds by image."""
+
+    figures: Figures
+    pulls: dict[str, int]
+    startup_s: dict[str, float]
+
+
+def replay(
+    jobs: pd.DataFrame, cluster: Cluster, plan: Plan, stages: tuple[Stage, ...], prices: Prices
+) -> Replay:
+    """Simulate jobs (BATCH_JOBS) that all fit the nodes, with some stages on.
+
+    Raises UserError as simulate_batch does, and where a curve does not cover the schedule.
+    """
+    nodes = Stage.NODES in stages
+    changed = plan.jobs(jobs, stages)
+    result = simulate_batch(
+        changed,
+        cluster,
+        plan.policy(stages),
+        sleep=plan.sleep if nodes else None,
+        autoscale=plan.operation.autoscale if nodes else None,
+        power_cap_w=plan.operation.power_cap_w,
+        images=plan.starts(stages),
+    )
+    startup_s = result.schedule["startup_s"].to_numpy(np.float64)
+    by_image = pd.Series(startup_s).groupby(jobs["image"].to_numpy()).sum()
+    return Replay(
+        _figures(changed, cluster, plan, stages, prices, result),
+        result.pulls,
+        {name: float(by_image.get(name, 0.0)) for name in plan.images},
+    )
+
+
+def _figures(
+    jobs: pd.DataFrame,
+    cluster: Cluster,
+    plan: Plan,
+    stages: tuple[Stage, ...],
+    prices: Prices,
+    result: BatchResult,
+) -> Figures:
+    schedule = result.schedule
+    counted = jobs["counted"].to_numpy(bool)
+    if not counted.any():  # of a small replication
+        counted = ~counted
+    startup_s = schedule["startup_s"].to_numpy(np.float64)
+    response_s = (schedule["end_s"] - schedule["submit_s"]).to_numpy(np.float64)[counted]
+    figures: Figures = {}
+    pulled_bytes = _pulled_bytes(plan, stages, result.pulls)
+    if pulled_bytes is not None:
+        figures["pulled_bytes"] = pulled_bytes
+    figures["startup_s"] = float(startup_s.sum())
+    figures["mean_startup_s"] = float(startup_s[counted].mean())
+    figures["mean_response_s"] = float(response_s.mean())
+    figures["p95_response_s"] = float(np.quantile(response_s, 0.95))
+    # A job holds what it asks for while its image is pulled, too.
+    held_s = (schedule["end_s"] - schedule["start_s"]).to_numpy() + startup_s
+    unit = "gpu" if (jobs["gpu_milli"] > 0).any() else "core"
+    asked = (schedule["parts"] * jobs["gpu_milli" if unit == "gpu" else "cpu_milli"]).to_numpy()
+    figures[f"{unit}_hours"] = float(held_s @ asked) / 1000 / 3600
+    if plan.operation.autoscale is not None or prices.nodes is not None:
+        figures["node_hours"] = sum(result.hours_on.values())
+    if any(map(has_power, cluster.node_types)):
+        figures["energy_j"] = result.idle_energy_j + result.active_energy_j
+    if prices.has_euro:
+        figures["eur"] = _euro(plan, stages, prices, result, pulled_bytes)
+    if prices.carbon is not None:
+        figures["carbon_g"] = cost_of_energy(prices.carbon, result)
+    return figures
+
+
+def _pulled_bytes(plan: Plan, stages: tuple[Stage, ...], pulls: Mapping[str, int]) -> float | None:
+    """Return the bytes that all nodes pull; None where a size is unknown."""
+    if not plan.has_sizes:
+        return None
+    sizes = {name: plan.side(name, stages).size_bytes or 0.0 for name in pulls}
+    return float(sum(count * sizes[name] for name, count in pulls.items()))
+
+
+def _euro(
+    plan: Plan,
+    stages: tuple[Stage, ...],
+    prices: Prices,
+    result: BatchResult,
+    pulled_bytes: float | None,
+) -> float:
+    total = 0.0
+    if prices.energy is not None:
+        total += cost_of_energy(prices.energy, result)
+    if prices.nodes is not None:
+        total += sum(hours * prices.nodes[name] for name, hours in result.hours_on.items())
+    if prices.egress_eur_per_gb is not None:
+        total += prices.egress_eur_per_gb * (pulled_bytes or 0.0) / 1e9
+    if prices.storage_eur_per_gb_month is not None:
+        held = sum(plan.side(name, stages).size_bytes or 0.0 for name in plan.images) / 1e9
+        total += prices.storage_eur_per_gb_month * held * result.makespan_s / _MONTH_S
+    return total

@@ -1,0 +1,114 @@
+"""The stages that change a queue, and the settings of an ablation: which of them are on."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+
+from trimtab.batch.images import ImageStart
+from trimtab.batch.operation import AS_THEY_ARE, Operation
+from trimtab.batch.policies.base import BatchPolicy
+from trimtab.batch.sleep import Sleep
+from trimtab.worth.fleet_images import DEFAULTS, Assumed, FleetImage, Side
+
+
+class Stage(StrEnum):
+    """A change of the cluster; its name as shown."""
+
+    SLIM = "slim images"  # pull and unpacking
+    START = "quick starts"  # of slim images on a node that has them
+    TUNED = "tuned jobs"
+    POLICY = "policy"
+    NODES = "switched nodes"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A cluster's images, and what it does now and with each stage.
+
+    `policies`: now, and with the stage POLICY. `sleep` and `operation` count with the stage NODES.
+    """
+
+    images: Mapping[str, FleetImage]
+    policies: tuple[BatchPolicy, BatchPolicy | None]
+    sleep: Sleep | None = None
+    operation: Operation = AS_THEY_ARE
+    assumed: Assumed = DEFAULTS
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages that there are figures for, or that were asked for."""
+        slim = [each for each in self.images.values() if each.slim is not None]
+        there = {
+            Stage.SLIM: bool(slim),
+            Stage.START: any(
+                each.slim is not None and each.slim.warm_s != each.original.warm_s for each in slim
+            ),
+            Stage.TUNED: any(each.tuned_run_share is not None for each in self.images.values()),
+            Stage.POLICY: self.policies[1] is not None,
+            Stage.NODES: self.sleep is not None or self.operation.autoscale is not None,
+        }
+        return tuple(stage for stage in Stage if there[stage])
+
+    @property
+    def has_sizes(self) -> bool:
+        """Whether the size of each image is known, and that of each slim one."""
+        sides = (side for each in self.images.values() for side in (each.original, each.slim))
+        return all(side is None or side.size_bytes is not None for side in sides)
+
+    def side(self, image: str, stages: Iterable[Stage]) -> Side:
+        """Return an image as it is with some stages."""
+        on, of_image = set(stages), self.images[image]
+        side, slim = of_image.original, of_image.slim
+        if slim is not None and Stage.SLIM in on:
+            side = side._replace(size_bytes=slim.size_bytes, fetch_s=slim.fetch_s)
+        if slim is not None and Stage.START in on:
+            side = side._replace(warm_s=slim.warm_s)
+        return side
+
+    def only(self, names: Collection[str]) -> "Plan":
+        """Return the plan of the images of these names alone."""
+        return replace(self, images={k: v for k, v in self.images.items() if k in names})
+
+    def starts(self, stages: Iterable[Stage]) -> dict[str, ImageStart]:
+        """Return the starts of all images with some stages."""
+        sides = {name: self.side(name, stages) for name in self.images}
+        return {
+            name: ImageStart(
+                each.fetch_s + each.warm_s,
+                each.warm_s,
+                None if each.size_bytes is None else round(each.size_bytes),
+            )
+            for name, each in sides.items()
+        }
+
+    def policy(self, stages: Iterable[Stage]) -> BatchPolicy:
+        """Return the policy with some stages."""
+        now, then = self.policies
+        return then if then is not None and Stage.POLICY in set(stages) else now
+
+    def jobs(self, jobs: pd.DataFrame, stages: Iterable[Stage]) -> pd.DataFrame:
+        """Return the jobs (BATCH_JOBS) with some stages: their run times, once tuned."""
+        if Stage.TUNED not in set(stages):
+            return jobs
+        shares = {
+            name: 1.0 if each.tuned_run_share is None else each.tuned_run_share
+            for name, each in self.images.items()
+        }
+        share = jobs["image"].map(shares).fillna(1.0).to_numpy(np.float64)
+        return jobs.assign(run_s=jobs["run_s"] * share)
+
+
+def ablation(stages: tuple[Stage, ...]) -> dict[str, tuple[Stage, ...]]:
+    """Return the stages of each setting: none, all, each alone, and all but each."""
+    settings: dict[str, tuple[Stage, ...]] = {"as it is": (), "all stages": stages}
+    if len(stages) == 1:
+        return {"as it is": (), f"{stages[0]}": stages}
+    for stage in stages:
+        settings[f"only {stage}"] = (stage,)
+    if len(stages) > 2:  # of two, all but one is the other alone
+        for stage in stages:
+            settings[f"no {stage}"] = tuple(each for each in stages if each != stage)
+    return settings
