@@ -113,6 +113,11 @@ class JobClassConfig:
         "start. Its first image stands for `original`, its second for `debloated`.",
         default="",
     )
+    measured: str = about(
+        "Instead of `workload`: a file of what `trimtab` measured of one elsewhere, in both "
+        "environments (`MeasuredPair`). Its machine has to be one of the cluster's.",
+        default="",
+    )
     secure: SecureOrNot = about(
         "Whether jobs (with `rounds`, their tasks) run in enclaves only: `true`, or what they do "
         "at the border; also by a secure `workload`.",
@@ -139,6 +144,8 @@ class JobClassConfig:
     def _start_is_of_a_workload(self) -> Self:
         if self.image_start and not self.workload:
             raise InvalidValueError("image_start", self.image_start, "none without `workload`")
+        if self.measured and self.workload:
+            raise InvalidValueError("measured", self.measured, "none beside `workload`")
         return self
 
     @model_validator(mode="after")
