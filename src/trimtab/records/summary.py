@@ -69,13 +69,25 @@ class Summary(Document):
     protection: Protection | None
 
 
+@dataclass(frozen=True, config=PART)
+class MeanBounds:
+    """Bounds of a mean response time, s, that always hold."""
+
+    low_s: Amount
+    high_s: Amount
+
+
 class FormulaResponse(Document):
-    """Response times by class and their model, or why there are none."""
+    """Response times by class and their model, or why there are none.
+
+    `bounds` are by class, where the model is an approximation with bounds.
+    """
 
     stage: ClassVar[str] = "schedule"
     version: Literal[1] = 1
     model: Text = ""
     classes: dict[Text, ResponseFigures] = Field(default_factory=dict)
+    bounds: dict[Text, MeanBounds] = Field(default_factory=dict)
     not_possible_because: Text = ""
 
     @model_validator(mode="after")

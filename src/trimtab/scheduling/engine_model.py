@@ -105,7 +105,7 @@ def _engine_class(
 
     @cache
     def processing_time(drop_ratio: float) -> PhaseType:
-        return _processing_time(facts.rounds, cluster.engine_slots, drop_ratio, seed)
+        return processing_time_of(facts.rounds, cluster.engine_slots, drop_ratio, seed)
 
     return EngineClass(
         name=name,
@@ -115,8 +115,14 @@ def _engine_class(
     )
 
 
-def _processing_time(rounds: RoundsConfig, slots: int, drop_ratio: float, seed: int) -> PhaseType:
-    if rounds.distribution == "exponential" and not rounds.size_scv:
+def is_exact(rounds: RoundsConfig) -> bool:
+    """Return whether `processing_time_of` has the very distribution of the jobs' times."""
+    return rounds.distribution == "exponential" and not rounds.size_scv
+
+
+def processing_time_of(rounds: RoundsConfig, slots: int, drop_ratio: float, seed: int) -> PhaseType:
+    """Return the time of jobs that run `slots` tasks at once; exact for equal exponential jobs."""
+    if is_exact(rounds):
         model = TaskModel(
             setup_s=rounds.set_up_s,
             map_task_s=rounds.map_task_s,
