@@ -46,11 +46,11 @@ class Agreement(ScheduleSection):
             "The same cell answered in up to three ways. Errors are relative to the second of the "
             "two, and below zero where the first is smaller; the rows of all policies are means "
             "of the errors without their sign. Within: whether the formula lies in the "
-            "simulation's own 99 % confidence interval, printed under it. Under an approximate "
-            "formula are bounds of the mean that always hold, where some are known. A real run is of one "
-            "trace with few jobs. Same jobs: these alone simulated, on their arrivals, which is "
-            "held against the real run; job by job: the mean of each job's error in response. "
-            "Times are in seconds of the trace.",
+            "simulation's own 99 % confidence interval, printed under it. Bounds of an "
+            "approximate mean are under it, where some are known. A real run is of one trace with "
+            "few jobs. Same jobs: these alone simulated, on their arrivals, which is held against "
+            "the real run; job by job: the mean of each job's error in response. Times are in "
+            "seconds of the trace.",
             (
                 Column("job_class", "Class"),
                 Column("quantity", "Quantity"),
