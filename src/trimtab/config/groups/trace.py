@@ -29,6 +29,7 @@ from trimtab.config.groups.jobs.arrivals import (
     check_markovian,
     check_modulated,
 )
+from trimtab.config.groups.jobs.waves import WaveConfig
 
 # Of service times, and of the times of a job's tasks.
 Distribution = StrEnum(
@@ -86,6 +87,26 @@ class RoundsConfig:
         "times.",
         default=0.0,
     )
+    map_wave: WaveConfig = about(
+        "Time of a wave, as many map tasks as run at once, instead of `map_task_s`.",
+        factory=WaveConfig,
+    )
+    reduce_wave: WaveConfig = about(
+        "Time of a wave of reduce tasks, instead of `reduce_task_s`.", factory=WaveConfig
+    )
+
+    @model_validator(mode="after")
+    def _waves_or_tasks(self) -> Self:
+        has_waves = bool(self.map_wave.start)
+        expected = "waves of both map and reduce tasks, or of none"
+        if has_waves and self.reduce_tasks and not self.reduce_wave.start:
+            raise InvalidValueError("reduce_wave.start", [], expected)
+        if self.reduce_wave.start and not has_waves:
+            raise InvalidValueError("map_wave.start", [], expected)
+        for key in ("map_task_s", "reduce_task_s"):
+            if has_waves and getattr(self, key):
+                raise InvalidValueError(key, getattr(self, key), "none with `map_wave`")
+        return self
 
 
 @dataclass(config=CHECKED)
@@ -139,6 +160,13 @@ class JobClassConfig:
     accuracy_loss: Matrix = about(
         "Pairs of drop ratio and accuracy loss in per cent; linear between.", factory=list
     )
+
+    @model_validator(mode="after")
+    def _waves_are_of_plain_jobs(self) -> Self:
+        if self.rounds.map_wave.start and (self.program or self.secure):
+            expected = "none with `program` or `secure`, which set the times of tasks"
+            raise InvalidValueError("rounds.map_wave.start", self.rounds.map_wave.start, expected)
+        return self
 
     @model_validator(mode="after")
     def _start_is_of_a_workload(self) -> Self:
