@@ -18,7 +18,7 @@ from trimtab.processes.marks import MOST_EPOCHS
 from trimtab.processes.memory_limit import kills_for_memory
 from trimtab.tuning.trials.clock import TrialClock
 from trimtab.tuning.trials.counting import TrialCounters
-from trimtab.tuning.trials.ending import ending
+from trimtab.tuning.trials.ending import ending, last_lines
 from trimtab.tuning.trials.events import EndReason, EpochEnd, Event, TrialEnded
 from trimtab.tuning.trials.protocol import BrokenProtocolError, EpochReport, Hello, go, stop
 from trimtab.tuning.trials.running import RunningProgram, TrialFolder
@@ -129,6 +129,10 @@ class TrialProcess:
     def has_checkpoint(self) -> bool:
         """Whether the program has kept a checkpoint."""
         return self._files.has_checkpoint
+
+    def last_lines(self) -> list[str]:
+        """Return the last lines of the program's standard error."""
+        return last_lines(self._files.stderr)
 
     def end_so_far(self) -> TrialEnded:
         """Return the `TrialEnded` of a program told to stop, as of now.
