@@ -244,7 +244,8 @@ class TrialProcess:
     def _greet(self, hello: Hello) -> None:
         if self._speaks:
             raise BrokenProtocolError(
-                "a second process of it spoke: trimtab_trial is for one of a program"
+                "a second process of it spoke: expected ranks of one program, told apart by RANK or"
+                " torch.distributed, or one process"
             )
         self._speaks = True
         self._start_up_s = max(0.0, self._clock.since_start_s() - (hello.training_s or 0.0))
