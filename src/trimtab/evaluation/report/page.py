@@ -13,8 +13,9 @@ from markupsafe import Markup
 
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.report.blocks import Block, templates
+from trimtab.evaluation.report.changes import Effect
 from trimtab.evaluation.report.figures import VEGA_LITE
-from trimtab.evaluation.report.key_figures import Effect, KeyFigure
+from trimtab.evaluation.report.key_figures import KeyFigure
 from trimtab.evaluation.report.published import without_places
 from trimtab.evaluation.report.section import Chapter, ReportSection
 from trimtab.evaluation.report.tables import exact
@@ -28,14 +29,19 @@ def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str
     """
     chapters: dict[Chapter, list[Block]] = {}
     key_figures: dict[str, list[KeyFigure]] = {}
+    unchanged: dict[str, list[KeyFigure]] = {}
     failed = {target.label for target in measurements.targets if not target.verdict.passed}
     for section in sections:
         if section.chapter:
             chapters.setdefault(section.chapter, []).extend(section.page())
-        for name, card in section.key_figures():
-            if name in failed and card.effect is Effect.BETTER:  # not better if it does not work
-                card = replace(card, effect=Effect.NONE)
-            key_figures.setdefault(name, []).append(card)
+        for name, found in section.key_figures():
+            unchanged.setdefault(name, []).extend(
+                each for each in found.parts if not each.effect.is_shown
+            )
+            if card := found.card:
+                if name in failed and card.effect is Effect.BETTER:  # it does not work
+                    card = replace(card, effect=Effect.NONE)
+                key_figures.setdefault(name, []).append(card)
     return (
         templates()
         .get_template("report.html.j2")
@@ -46,6 +52,7 @@ def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str
             top=[block for section in sections for block in section.top()],
             done=[block for section in sections for block in section.done()],
             key_figures=key_figures,
+            unchanged={name: found for name, found in unchanged.items() if found},
             caveats=format_remark(remark for section in sections for remark in section.caveats()),
             chapters=chapters,
             specifications=packed(
