@@ -1,6 +1,7 @@
 """The key figures of the report."""
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from trimtab.evaluation.report.changes import NO_CHANGE, Effect, effect_of
 from trimtab.evaluation.report.tables import UNKNOWN, Row, Value, shown
@@ -8,11 +9,23 @@ from trimtab.evaluation.report.tables import UNKNOWN, Row, Value, shown
 _UNITS = {"": "", "mb": "MB", "s": "s", "j": "J"}
 
 
+class About(StrEnum):
+    """The subjects of the strip on page one, in its order."""
+
+    SIZE = "size"
+    START = "start"
+    RESPONSE = "response"
+    ENERGY = "energy"
+    MONEY = "money"
+    TUNING = "tuning"
+
+
 @dataclass(frozen=True)
 class KeyFigure:
     """A change in per cent, with its subject and both values.
 
     `also` are further figures of the same subject, on the same card, below the card's `title`.
+    What is `about` a subject of page one may stand there.
     """
 
     label: str
@@ -21,6 +34,7 @@ class KeyFigure:
     effect: Effect = Effect.NONE
     title: str = ""
     also: tuple["KeyFigure", ...] = ()
+    about: About | None = None
 
     @property
     def overall(self) -> Effect:

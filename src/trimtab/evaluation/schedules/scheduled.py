@@ -6,7 +6,7 @@ from dataclasses import replace
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup
 from trimtab.evaluation.report.blocks import Prose, prose
 from trimtab.evaluation.report.changes import Effect
-from trimtab.evaluation.report.key_figures import KeyFigure
+from trimtab.evaluation.report.key_figures import About, KeyFigure
 from trimtab.evaluation.report.tables import MODELLED, shown
 from trimtab.evaluation.schedules.differences import energy_difference, response_difference
 from trimtab.evaluation.schedules.section import ScheduleSection
@@ -116,9 +116,11 @@ def _figures(cell: Cell, setting: CellGroup) -> Iterator[KeyFigure]:
     against = f", against {baseline.label}"
     if energy := energy_difference(baseline, cell):
         source = cell.summary.energy_source
-        yield energy.figure(f"Energy ({source})", "kJ", against, 1e3)
+        found = energy.figure(f"Energy ({source})", "kJ", against, 1e3)
+        yield replace(found, about=About.ENERGY)
     for name in dict.fromkeys((setting.classes[-1], setting.classes[0])):
         if name in baseline.classes and name in cell.classes:
             response = response_difference(baseline.classes[name], cell.classes[name])
             if response:
-                yield response.figure(f"Mean response of {name}", "s", against)
+                found = response.figure(f"Mean response of {name}", "s", against)
+                yield replace(found, about=About.RESPONSE)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -9,7 +10,7 @@ import altair as alt
 from trimtab.evaluation.inputs.tunings import TunedCell, TunedSetting
 from trimtab.evaluation.report.blocks import Prose, prose
 from trimtab.evaluation.report.figures import INK, Figure, data, hover, in_order
-from trimtab.evaluation.report.key_figures import KeyFigure, difference
+from trimtab.evaluation.report.key_figures import About, KeyFigure, difference
 from trimtab.evaluation.report.published import published, titled
 from trimtab.evaluation.report.tables import (
     MODELLED,
@@ -116,15 +117,13 @@ class Tuners(TuningSection):
                 )
                 if isinstance(less, float):
                     interval = [-end for end in ends if isinstance(end, float)]
-                    yield (
-                        setting.label,
-                        difference(
-                            f"Search, {cell.label} against {setting.baseline.label}",
-                            -less,
-                            (interval[0], interval[1]) if len(interval) == len(ends) else None,
-                            f"{_result(row)} beside {_result(_row(setting, setting.baseline))}",
-                        ),
+                    found = difference(
+                        f"Search, {cell.label} against {setting.baseline.label}",
+                        -less,
+                        (interval[0], interval[1]) if len(interval) == len(ends) else None,
+                        f"{_result(row)} beside {_result(_row(setting, setting.baseline))}",
                     )
+                    yield setting.label, replace(found, about=About.TUNING)
 
     def caveats(self) -> Iterator[tuple[str, str]]:
         """Yield remarks on modelled values, and on single searches."""
