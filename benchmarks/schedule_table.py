@@ -8,7 +8,9 @@ from common import load
 from scipy.stats import binom
 
 Row = tuple[str, str, str, str]
-RESULTS = ("simulation", "batch", "queueing", "analytic", "spark", "schedules", "traces")
+RESULTS = (
+    "simulation", "batch", "queueing", "analytic", "spark", "schedules", "da_nearest", "traces"
+)  # fmt: skip
 _RECORDED = "datacenter/"
 
 
@@ -179,6 +181,21 @@ def _schedules(found: dict[str, Any]) -> Iterator[Row]:
             )
 
 
+def _da_nearest(found: dict[str, Any]) -> Iterator[Row]:
+    free, best, published = (
+        found[key] for key in ("nearest_without_delays", "nearest", "published")
+    )  # fmt: skip
+    yield (
+        "figure 4.6a from one server, high priority: nearest to NP {np_high:+.0f} % with DA(0,20)"
+        " {da_high:+.0f} %".format(**published),
+        f"DA of at least +{found['least_da_high_at_np_high']:.1f} %, by derivation",
+        "NP {np_high:+.0f} %, DA {da_high:+.0f} % (load {load:g}); ".format(**free)
+        + "NP {np_high:+.0f} %, DA {da_high:+.0f} % if evicting takes {evicting_s:g} s and being"
+        " evicted {evicted_s:g} s".format(**best),
+        "",
+    )
+
+
 def _recorded(cells: dict[str, Any]) -> Iterator[Row]:
     """Yield what HEATS makes of each recorded trace, against the Kubernetes scheduler."""
     for key, before in cells.items():
@@ -257,5 +274,6 @@ _ROWS = {
     "analytic": _analytic,
     "spark": _spark,
     "schedules": _schedules,
+    "da_nearest": _da_nearest,
     "traces": _traces,
 }

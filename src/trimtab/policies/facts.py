@@ -23,7 +23,8 @@ class Asked:
 class ProbeRun:
     """The cost of a probing or finished task on a node type at a frequency level.
 
-    `energy_j` is the run's own, without the node's idle power; `level` 0 is the lowest.
+    `energy_j` is the run's own, without the node's idle power; `level` 0 is the lowest. `task` is
+    the name of a real probing task.
     """
 
     node_type: str
@@ -33,6 +34,7 @@ class ProbeRun:
     wall_s: float
     energy_j: float
     gpus: float = 0.0
+    task: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The figures of finished jobs, by class or in all: by formula, simulated or real."""
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
@@ -8,6 +9,7 @@ from pydantic.dataclasses import dataclass
 from trimtab.records.document import PART
 from trimtab.records.values import AboveZero, Amount, Measure, Share, Text
 
+PredictedRuns = StrEnum("PredictedRuns", "JOBS PROBES")
 RANKS = (50, 95, 99)  # percentiles of response times
 # The mean of a count over replications may have a fraction.
 Count = Annotated[int | float, Field(ge=0, le=2**63)]
@@ -89,15 +91,17 @@ class TotalFigures(JobFigures):
 
 @dataclass(frozen=True, config=PART, kw_only=True)
 class PredictionErrors:
-    """How well run time, energy and power of a class' jobs on a type of node were predicted.
+    """How well run time, energy and power on a type of node were predicted.
 
-    Means of the jobs that stayed on one node, without set-up and idle power, and means of the
-    errors relative to each job, without sign.
+    `of` finished jobs of a class that stayed on one node, or of the real runs of a probing `task`,
+    each predicted from others. Means without set-up and idle power, and means of the errors
+    relative to each job or run, without sign.
     """
 
-    job_class: Text
+    of: PredictedRuns
+    task: Text
     node_type: Text
-    jobs: Annotated[int, Field(ge=1)]
+    runs: Annotated[int, Field(ge=1)]
     run_time_s: Amount
     energy_j: Amount
     power_w: Amount

@@ -16,7 +16,7 @@ from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import JobClassConfig
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
-from trimtab.policies.heats.errors import prediction_errors
+from trimtab.policies.heats.errors import prediction_errors, probing_errors
 from trimtab.policies.heats.policy import Heats
 from trimtab.policies.heats.training import HeatsParameters, train
 from trimtab.policies.registry import build_policy
@@ -89,14 +89,18 @@ def _finite(load: CellLoad | None) -> float | None:
 def _predictions(
     setting: Setting, config: PolicyConfig, policy: Policy, jobs: Path
 ) -> list[PredictionErrors]:
-    """Return the errors of HEATS' predictions, as first trained, on the first jobs of a cell."""
+    """Return the errors of HEATS' predictions, as first trained, on the first jobs of a cell.
+
+    Those on real probing runs are first.
+    """
     if type(policy) is not Heats:
         return []
     facts = facts_of(setting)
     model = train(facts, HeatsParameters(**config.parameters))
+    probed = probing_errors(facts.probes, regressor=model.regressor, features=model.features)
     with pq.ParquetFile(jobs) as file:
         finished: pd.DataFrame = next(file.iter_batches(_PREDICTED)).to_pandas()
-    return list(prediction_errors(model, facts, finished))
+    return [*probed, *prediction_errors(model, facts, finished)]
 
 
 def _protection(setting: Setting, policy: PolicyConfig, replications: int) -> Protection | None:

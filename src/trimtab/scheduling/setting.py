@@ -80,7 +80,13 @@ def _probes(
         return probe_nodes(cluster, job_classes, asked)
     return [
         ProbeRun(
-            machine.name, probe.cores, probe.memory_gib, probe.level, probe.wall_s, probe.energy_j
+            machine.name,
+            probe.cores,
+            probe.memory_gib,
+            probe.level,
+            probe.wall_s,
+            probe.energy_j,
+            task=probe.task,
         )
         for machine in hardware
         for probe in machine.probes

@@ -11,7 +11,13 @@ import pytest
 from trimtab.errors import TrimtabError
 from trimtab.records.deflator_search import DeflatorCandidate, DeflatorSearch, SimulatedResponse
 from trimtab.records.document import Document
-from trimtab.records.figures import ClassFigures, PredictionErrors, ResponseFigures, TotalFigures
+from trimtab.records.figures import (
+    ClassFigures,
+    PredictedRuns,
+    PredictionErrors,
+    ResponseFigures,
+    TotalFigures,
+)
 from trimtab.records.measured_rounds import MeasuredRounds, RoundTimes
 from trimtab.records.summary import (
     CellFigures,
@@ -70,9 +76,10 @@ WORKLOAD = MeasuredWorkload(
     "w", "small", "original", (3.0, 5.1), 1.5, 900, 1024, None, "unknown", ("work_s",)
 )
 PREDICTED = PredictionErrors(
-    job_class="low",
+    of=PredictedRuns.JOBS,
+    task="low",
     node_type="small",
-    jobs=2,
+    runs=2,
     run_time_s=3.5,
     energy_j=70.1,
     power_w=20.2,

@@ -185,7 +185,7 @@ def test_heats_predictions_are_held_against_its_jobs(
     assert bool(found) is predicts
     jobs = read_table(tmp_path / "cell" / "jobs.parquet", SCHEDULED)
     stayed = jobs[jobs["migrations"] == 0]
-    assert sum(errors.jobs for errors in found) == (len(stayed) if predicts else 0)
+    assert sum(errors.runs for errors in found) == (len(stayed) if predicts else 0)
     for errors in found:
         # Jobs draw exponential work: a mean is far from most of them. Power follows the cores.
         assert errors.run_time_error_pct > 30

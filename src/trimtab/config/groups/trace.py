@@ -88,12 +88,10 @@ class RoundsConfig:
         default=0.0,
     )
     map_wave: WaveConfig = about(
-        "Time of a wave, as many map tasks as run at once, instead of `map_task_s`.",
+        "Phase-type time of a wave of map tasks, instead of `map_task_s`.",
         factory=WaveConfig,
     )
-    reduce_wave: WaveConfig = about(
-        "Time of a wave of reduce tasks, instead of `reduce_task_s`.", factory=WaveConfig
-    )
+    reduce_wave: WaveConfig = about("Likewise, instead of `reduce_task_s`.", factory=WaveConfig)
 
     @model_validator(mode="after")
     def _waves_or_tasks(self) -> Self:

@@ -5,13 +5,15 @@ from dataclasses import asdict
 
 from trimtab.evaluation.inputs.schedules import Cell
 from trimtab.evaluation.report.published import titled
-from trimtab.evaluation.report.tables import Column, Row, Table
+from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table
 from trimtab.evaluation.schedules.section import (
     POLICY_COLUMNS,
     SIMULATED,
     ScheduleSection,
     cell_row,
+    format_sources,
 )
+from trimtab.records.figures import PredictedRuns
 
 
 class Predictability(ScheduleSection):
@@ -25,7 +27,7 @@ class Predictability(ScheduleSection):
             row
             for setting in self.schedules.settings
             for cell in setting.cells
-            for row in _rows(cell)
+            for row in self._rows(cell)
         ]
         if rows:
             yield Table(
@@ -34,16 +36,18 @@ class Predictability(ScheduleSection):
                     "Run time, energy and power by type of node, and errors of prediction",
                     "predictions",
                 ),
-                "Of the jobs that stayed on one node: means without set-up and idle power, and "
-                "HEATS' regressions as first trained. Error: mean of the errors relative to each "
-                "job, without sign. All jobs of a class request the same, so a regression on "
-                "requests predicts one value for all on a type of node. Published: figure 3.3 is "
-                "a chart without numbers, and the thesis prints no error of prediction.",
+                "HEATS' regressions, as first trained, on simulated jobs that stayed on one node; "
+                "and on real probing runs, each tenth predicted from the others. Means are without "
+                "set-up and idle power. Error: mean of the errors relative to each job or run, "
+                "without sign. All jobs of a class request the same, so a regression on requests "
+                "predicts one value for all on a type of node. Published: figure 3.3 is a chart "
+                "without numbers, and the thesis prints no error of prediction.",
                 (
                     *POLICY_COLUMNS,
-                    Column("job_class", "Class"),
+                    Column("of", "Of"),
+                    Column("task", "Class or task"),
                     Column("node_type", "Type of node"),
-                    Column("jobs", "Jobs", 0),
+                    Column("runs", "Jobs or runs", 0),
                     Column("run_time_s", "Mean run time, s", 2),
                     Column("energy_j", "Mean energy, J", 1),
                     Column("power_w", "Mean power, W", 1),
@@ -55,7 +59,11 @@ class Predictability(ScheduleSection):
                 tuple(rows),
             )
 
-
-def _rows(cell: Cell) -> Iterator[Row]:
-    for errors in cell.summary.predictions:
-        yield {**cell_row(cell), **asdict(errors), "source": SIMULATED}
+    def _rows(self, cell: Cell) -> Iterator[Row]:
+        for errors in cell.summary.predictions:
+            source = SIMULATED
+            if errors.of is PredictedRuns.PROBES:
+                probes = self.schedules.probes.get(errors.node_type, ())
+                # Their times are measured.
+                source = format_sources([MEASURED, *(probe.energy_source for probe in probes)])
+            yield {**cell_row(cell), **asdict(errors), "source": source}

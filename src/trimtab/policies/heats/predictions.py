@@ -121,21 +121,21 @@ def fit(
 
 def enough(observations: Sequence[ProbeRun], features: Sequence[str]) -> bool:
     """Return whether `fit` has enough observations of a node type."""
-    return len(_counted(observations, features)) > len(features)
+    return len(counted(observations, features)) > len(features)
 
 
 def _fit_type(
     node_type: str, observations: Sequence[ProbeRun], kind: Any, features: tuple[str, ...]
 ) -> tuple[_Regression, _Regression]:
-    counted = _counted(observations, features)
-    if len(counted) <= len(features):
+    runs = counted(observations, features)
+    if len(runs) <= len(features):
         raise UserError(
-            f"node type {node_type}: {len(counted)} probes, too few for a regression over "
+            f"node type {node_type}: {len(runs)} probes, too few for a regression over "
             f"{', '.join(features)}; it needs at least {len(features) + 1}: run"
             " `trimtab advanced probe`"
         )
-    rows = np.array([[float(getattr(run, name)) for name in features] for run in counted])
-    targets = np.array([run.wall_s for run in counted]), np.array([run.energy_j for run in counted])
+    rows = np.array([[float(getattr(run, name)) for name in features] for run in runs])
+    targets = np.array([run.wall_s for run in runs]), np.array([run.energy_j for run in runs])
     for key, values in zip(("wall_s", "energy_j"), targets, strict=True):
         if not ((values > 0) & np.isfinite(values)).all():
             raise UserError(f"node type {node_type}: a probe's {key} is not a number above 0")
@@ -147,7 +147,8 @@ def _fit_type(
     return first, second
 
 
-def _counted(observations: Sequence[ProbeRun], features: Sequence[str]) -> list[ProbeRun]:
+def counted(observations: Sequence[ProbeRun], features: Sequence[str]) -> list[ProbeRun]:
+    """Return the runs that `fit` uses: without the feature "level", those at the highest one."""
     if "level" in features:
         return list(observations)
     highest = max((run.level for run in observations), default=0)

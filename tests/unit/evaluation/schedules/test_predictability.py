@@ -1,6 +1,8 @@
 """The errors of predictions in the report: those of the cells, and none of an old summary."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import experiment_files as files
@@ -11,12 +13,13 @@ from schedule_files import allocation
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.report.tables import Table
-from trimtab.records.figures import PredictionErrors
+from trimtab.records.figures import PredictedRuns, PredictionErrors
 
 ERRORS = PredictionErrors(
-    job_class="low",
+    of=PredictedRuns.JOBS,
+    task="low",
     node_type="board",
-    jobs=3,
+    runs=3,
     run_time_s=40.0,
     energy_j=820.0,
     power_w=20.5,
@@ -26,7 +29,7 @@ ERRORS = PredictionErrors(
 )
 
 
-def two_policies(folder: Path) -> list[Path]:
+def two_policies(folder: Path, errors: Sequence[PredictionErrors] = (ERRORS,)) -> list[Path]:
     return [
         schedule_files.write_cell(
             folder / "cluster/drawn" / policy,
@@ -36,7 +39,7 @@ def two_policies(folder: Path) -> list[Path]:
             ("server", "board"),
             trace="drawn",
             baseline=policy == "k8s",
-            predictions=[ERRORS] if policy == "heats" else [],
+            predictions=list(errors) if policy == "heats" else [],
         )
         for policy in ("k8s", "heats")
     ]
@@ -49,10 +52,19 @@ def read(folders: list[Path]) -> Schedules:
 def test_the_rows_are_those_of_the_cells(tmp_path: Path) -> None:
     table: Table = schedule_files.schedule_table(read(two_policies(tmp_path)), "predictions")
     (row,) = table.rows
-    assert (row["policy"], row["job_class"], row["node_type"]) == ("heats", "low", "board")
+    assert (row["policy"], row["task"], row["node_type"]) == ("heats", "low", "board")
     assert (row["run_time_error_pct"], row["power_error_pct"]) == (18.0, 2.5)
     assert row["source"] == "simulated" and "Figure 3.3" in table.title
     assert {column.key for column in table.columns} <= {*row, "hardware"}
+
+
+def test_times_of_probing_runs_are_measured(tmp_path: Path) -> None:
+    probed = replace(ERRORS, of=PredictedRuns.PROBES, task="k_means")
+    folders = two_policies(tmp_path, [probed, ERRORS])
+    rows = schedule_files.schedule_table(read(folders), "predictions").rows
+    assert [(row["of"], row["source"]) for row in rows] == [
+        ("probes", "measured"), ("jobs", "simulated")
+    ]  # fmt: skip
 
 
 def test_a_summary_of_the_version_before_has_no_such_table(tmp_path: Path) -> None:

@@ -18,11 +18,10 @@ class WaveConfig:
     """How long a wave of tasks takes: until a Markov chain of a few phases ends."""
 
     start: list[NotNegative] = about(
-        "Probability of each phase at the start; empty: tasks have their own times.", factory=list
+        "Probability of each first phase; empty: tasks have their own times.", factory=list
     )
     transitions: Matrix = about(
-        "Rates between the phases, by row; the diagonal is minus the rate of leaving a phase, to "
-        "another or to the end.",
+        "Sub-generator of the phases, by row.",
         factory=list,
         unit="1/s",
     )
