@@ -270,6 +270,7 @@ def build_state(
         np.full((nodes, len(images)), np.inf),
         progress,
         np.zeros(0, layout.RUN),
+        free.copy(),
     )
     state = with_space(state)
     for name in ("cpu", "memory", "gpu"):

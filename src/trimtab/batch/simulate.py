@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from trimtab.batch.figures import bounded_slowdown
 from trimtab.batch.images import ImageStart
+from trimtab.batch.interruptions.preemption import Preemption, set_tiers
 from trimtab.batch.interruptions.rounds import assign_round
 from trimtab.batch.interruptions.runs import all_runs, interruptions_of, runs_table
 from trimtab.batch.interruptions.spot import Reclaims, with_stand_ins
@@ -93,6 +94,7 @@ def simulate_batch(
     power_cap_w: float | None = None,
     images: Mapping[str, ImageStart] | None = None,
     reclaims: Reclaims | None = None,
+    preemption: Preemption | None = None,
     throughputs: Throughputs | None = None,
     keep_allocations: bool = False,
 ) -> BatchResult:
@@ -101,9 +103,10 @@ def simulate_batch(
     All parts of a job run on nodes of one type, at the level that the policy chooses. With `sleep`,
     nodes sleep where they are idle for long, and jobs wait for them to wake up. `autoscale` says
     the same of nodes that are off until they are needed, by type. With `images`, jobs wait for
-    theirs. With `reclaims`, nodes are lost for a time, and their jobs go back to the queue.
-    `throughputs`: of models. Raises UserError where no job has room, where the policy gives no
-    number for each job or node type, and where a job is interrupted without end.
+    theirs. With `reclaims`, nodes are lost for a time, and their jobs go back to the queue, as do
+    those that others interrupt with `preemption`. `throughputs`: of models. Raises UserError where
+    no job has room, where the policy gives no number for each job or node type, and where a job is
+    interrupted without end.
     """
     _check_attributes(policy)
     kinds = kinds_of(jobs, cluster, throughputs)
@@ -113,9 +116,16 @@ def simulate_batch(
         raise UserError("no job has room on the empty cluster; expected larger nodes, or more")
     jobs = jobs[room].reset_index(drop=True)
     kinds = at_levels(kinds._replace(of_job=kinds.of_job[room]), cluster, policy)
+    if policy.rounds and preemption is not None:
+        raise UserError(
+            f"--preempt: {type(policy).__name__} itself chooses the jobs that run; expected another"
+            " --policy, such as easy"
+        )
     images = images or {}
     state = build_state(jobs, kinds, cluster, policy, sleeps, power_cap_w, images)
     state.clock["keeps"] = keep_allocations
+    if preemption is not None:
+        set_tiers(state, jobs, preemption)
     if reclaims is not None:
         state = with_stand_ins(state, cluster, reclaims)
     state = _run(jobs, state, cluster, policy, reclaims)
@@ -178,7 +188,7 @@ def _run(
         slots = state.waiting[: clock["waiting"]].copy()
         order = _order(facts, state, policy, slots, now_s)
         state.jobs["order"][slots] = order
-        state.waiting[: len(slots)] = slots[np.lexsort((slots, order))]
+        state.waiting[: len(slots)] = slots[np.lexsort((slots, order, -state.jobs["tier"][slots]))]
         clock["ordered"], clock["grown"] = clock["arrived"], 1  # all are tried again
     return state
 
@@ -229,7 +239,7 @@ def _order(
 
 
 def _schedule(jobs: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    interrupted, last = runs[runs["interrupted"]], runs[~runs["interrupted"]]
+    interrupted, last = runs[runs["interrupted_by"] != ""], runs[runs["interrupted_by"] == ""]
     last = last.set_index(jobs.index)
     wait_s, run_s = last["start_s"] - jobs["submit_s"], last["end_s"] - last["start_s"]
     start_s, energy_j = last["start_s"].copy(), last["energy_j"]

@@ -55,7 +55,7 @@ def test_work_is_conserved_and_nodes_hold_no_more_than_they_have(
         own = own.sort_values("start_s", kind="stable")
         assert (own["start_s"].to_numpy()[1:] >= own["end_s"].to_numpy()[:-1]).all()
     if not rate and policy != "max_min:round_s=20":
-        assert not runs["interrupted"].any()
+        assert not runs["interrupted_by"].any()
 
 
 def _check_capacity(result: BatchResult, asked: "object", whole: int) -> None:

@@ -12,6 +12,8 @@ from trimtab.records.batch.tables import BATCH_RUNS
 
 _KEPT = ["job", "end_s", "nodes", "parts", "startup_s", "restart_s", "checkpoint_s", "lost_s"]
 
+_CAUSES = {layout.BY_RECLAIM: "reclaim", layout.BY_PRIORITY: "priority", layout.BY_ROUND: "round"}
+
 
 def all_runs(s: BatchState) -> NDArray[np.void]:
     """Return the interrupted runs, then the last run of each job, as RUN."""
@@ -47,10 +49,15 @@ def runs_table(
     table = pd.DataFrame({name: runs[name] for name in _KEPT}).assign(
         start_s=runs["start_s"] + runs["waking_s"],
         node_type=names[runs["type"]],
-        interrupted=np.arange(len(runs)) < len(runs) - len(rows),
+        interrupted_by=_causes(runs, len(rows)),
         energy_j=power_w * ran_s(runs),
     )
     return pd.DataFrame(table[BATCH_RUNS.names])
+
+
+def _causes(runs: NDArray[np.void], jobs: int) -> NDArray[np.str_]:
+    names = np.array([_CAUSES[cause] for cause in range(len(_CAUSES))])[runs["cause"]]
+    return np.where(np.arange(len(runs)) < len(runs) - jobs, names, "")
 
 
 def interruptions_of(
@@ -59,10 +66,11 @@ def interruptions_of(
     """Return how often the jobs `rows` (JOB), of `kinds` (KIND), were interrupted, and its cost."""
     of_kind = kinds[rows["kind"][runs["job"]]]
     lost_h = runs["lost_s"] * runs["parts"] / 3600.0
-    interrupted = runs["job"][: len(runs) - len(rows)]
+    interrupted = runs[: len(runs) - len(rows)]
     return Interruptions(
         count=len(interrupted),
-        jobs=len(np.unique(interrupted)),
+        preemptions=int((interrupted["cause"] == layout.BY_PRIORITY).sum()),
+        jobs=len(np.unique(interrupted["job"])),
         lost_core_h=float(lost_h @ of_kind["cpu"]) / 1000,
         lost_gpu_h=float(lost_h @ of_kind["gpu"]) / 1000,
         checkpoint_h=float(runs["checkpoint_s"].sum()) / 3600,

@@ -6,8 +6,8 @@ A job whose order is asked again in intervals takes the loop back to its caller.
 import math
 from typing import Any
 
-from trimtab.batch.kernel.backfilling import CONSERVATIVE, start_waiting
-from trimtab.batch.kernel.interrupting import finish_leaving, give_back
+from trimtab.batch.kernel.backfilling import ANY, CONSERVATIVE, start_in_order, start_waiting
+from trimtab.batch.kernel.interrupting import finish_leaving, give_back, stop_yielding
 from trimtab.batch.kernel.layout import (
     DONE,
     GO_ON,
@@ -20,10 +20,16 @@ from trimtab.batch.kernel.layout import (
 )
 from trimtab.batch.kernel.lists import insert, waiting_place
 from trimtab.batch.kernel.power import is_capped
-from trimtab.batch.kernel.profile import give_back_plan, next_planned_s, start_planned
-from trimtab.batch.kernel.rounds import start_assigned
+from trimtab.batch.kernel.preempting import preempt_for
+from trimtab.batch.kernel.profile import (
+    give_back_plan,
+    next_planned_s,
+    plan_waiting,
+    start_first_planned,
+    start_planned,
+)
 from trimtab.batch.kernel.sleeping import fall_asleep, next_sleep_s
-from trimtab.batch.kernel.starting import end_first
+from trimtab.batch.kernel.starting import end_first, start_assigned
 from trimtab.clusters.compiled import lean
 
 
@@ -31,6 +37,10 @@ from trimtab.clusters.compiled import lean
 def _submit(s: BatchState, slot: int) -> None:
     clock = s.clock[0]
     s.jobs[slot].planned_type = NIL
+    if clock.preempts and clock.waiting > 0:
+        last = s.waiting[clock.waiting - 1]
+        if s.jobs[slot].tier > s.jobs[last].tier:  # its reservation comes before that one's
+            clock.grown = clock.shrunk = 1
     insert(s.waiting, clock.waiting, waiting_place(s, s.waiting, clock.waiting, slot), slot)
     clock.waiting += 1
     insert(s.fresh, clock.fresh, waiting_place(s, s.fresh, clock.fresh, slot), slot)
@@ -43,6 +53,7 @@ def _end(s: BatchState) -> None:
         finish_leaving(s, s.heap[0])
         return
     slot = end_first(s)
+    stop_yielding(s, slot)
     if slot < s.clock[0].submissions:
         s.clock[0].unfinished -= 1
     else:
@@ -99,6 +110,41 @@ def _next_instant(s: BatchState) -> int:
 
 
 @lean
+def _start_preempting(s: BatchState, row: Any) -> bool:
+    """Start jobs in order, on nodes of lower tiers if need be; return whether space sufficed."""
+    while start_in_order(s, row):
+        if s.clock[0].waiting == 0 or not preempt_for(s, s.waiting[0]):
+            return True
+    return False
+
+
+@lean
+def _start_planned_preempting(s: BatchState, row: Any) -> None:
+    """As `_start_preempting`, by reservations."""
+    while True:
+        plan_waiting(s)
+        if s.clock[0].waiting == 0:
+            break
+        if not preempt_for(s, s.waiting[0]) and not start_first_planned(s, row):
+            break
+
+
+@lean
+def _start(s: BatchState, row: Any) -> bool:
+    """Start the waiting jobs that may start now; return whether space sufficed.
+
+    While jobs give way to the first one, no other takes what they leave.
+    """
+    clock = s.clock[0]
+    if clock.preempts and not _start_preempting(s, row):
+        return False
+    if clock.yielding > 0 and clock.backfill == ANY:
+        clock.grown, clock.fresh = 1, 0
+        return True
+    return bool(start_waiting(s, row))
+
+
+@lean
 def run(s: BatchState, row: Any) -> Any:
     """Continue until the end or until the caller is needed; return why (layout).
 
@@ -106,7 +152,7 @@ def run(s: BatchState, row: Any) -> Any:
     need their `order`; the caller sets `ordered`, and then `reorder_at_s`. `row` is scratch space
     of one node's resources.
     """
-    while start_waiting(s, row):
+    while _start(s, row):
         reason = _next_instant(s)
         if reason != GO_ON:
             return reason
@@ -121,6 +167,8 @@ def run_planned(s: BatchState, row: Any) -> Any:
     """
     clock = s.clock[0]
     while 4 * (clock.waiting + clock.running + 2) <= s.profile.shape[1]:
+        if clock.preempts:
+            _start_planned_preempting(s, row)
         if not start_planned(s, row):
             break
         reason = _next_instant(s)

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from trimtab.batch.kernel.layout import NIL, BatchState
+from trimtab.batch.kernel.lists import remove
 from trimtab.batch.kernel.power import has_power, is_capped, planned_mw
 from trimtab.batch.kernel.starting import has_space, longest_s, start_on
 from trimtab.batch.kernel.widths import is_moldable, next_width
@@ -196,7 +197,8 @@ def _plan_again(s: BatchState) -> None:
     """Renew all reservations in order.
 
     One after the other, as none is later then. But where nodes were lost, or a job found only
-    fragments at its time, all are taken out first: else it would come behind all others.
+    fragments at its time, all are taken out first: else it would come behind all others. With
+    preemption, new jobs have their place among them.
     """
     clock = s.clock[0]
     late = bool(clock.shrunk)
@@ -213,16 +215,15 @@ def _plan_again(s: BatchState) -> None:
     if late:
         for at in range(clock.waiting):
             slot = s.waiting[at]
-            if s.jobs[slot].planned_type != NIL:
+            if s.jobs[slot].planned_type != NIL or clock.preempts:
                 _plan(s, slot)
+        if clock.preempts:
+            clock.fresh = 0
 
 
 @lean
-def start_planned(s: BatchState, row: Any) -> bool:
-    """Start the waiting jobs whose time has come; return whether space sufficed.
-
-    Where a job ended, all reservations are renewed.
-    """
+def plan_waiting(s: BatchState) -> None:
+    """Reserve places for new jobs; where a job ended, all reservations are renewed."""
     clock = s.clock[0]
     if clock.grown:
         for number in range(len(s.steps)):
@@ -232,6 +233,26 @@ def start_planned(s: BatchState, row: Any) -> bool:
     for at in range(clock.fresh):
         _plan(s, s.fresh[at])
     clock.fresh = 0
+
+
+@lean
+def start_first_planned(s: BatchState, row: Any) -> bool:
+    """Start the first waiting job if its time has come and there is space; return whether."""
+    clock, slot = s.clock[0], s.waiting[0]
+    if s.jobs[slot].planned_s > clock.now_s or not has_space(s, slot):
+        return False
+    if not _start_planned(s, slot, row):
+        return False
+    remove(s.waiting, clock.waiting, 0)
+    clock.waiting -= 1
+    return True
+
+
+@lean
+def start_planned(s: BatchState, row: Any) -> bool:
+    """Start the waiting jobs whose time has come; return whether space sufficed."""
+    clock = s.clock[0]
+    plan_waiting(s)
     kept, enough = 0, True
     for at in range(clock.waiting):
         slot = s.waiting[at]
