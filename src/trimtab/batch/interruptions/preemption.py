@@ -52,4 +52,4 @@ def set_tiers(s: BatchState, jobs: pd.DataFrame, preemption: Preemption) -> None
         tier = jobs["queue"].map(preemption.tiers).fillna(0).to_numpy(np.int64)
         s.progress["preemptable"] = tier > 0
     s.jobs["tier"] = tier
-    s.clock["preempts"] = s.clock["interrupts"] = 1
+    s.clock["preempts"] = 1

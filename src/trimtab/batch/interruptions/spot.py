@@ -106,7 +106,7 @@ def with_stand_ins(s: BatchState, cluster: Cluster, reclaims: Reclaims) -> Batch
         jobs[width] = 1
     jobs["start_s"], jobs["first"] = np.nan, layout.NIL
     progress["interval_s"] = np.inf
-    s.clock[0]["interrupts"], s.clock[0]["reclaim_at_s"] = 1, reclaims.next_s()
+    s.clock[0]["reclaim_at_s"] = reclaims.next_s()
     places = np.zeros(nodes, np.int64)
     return s._replace(
         jobs=np.concatenate([s.jobs, jobs]),

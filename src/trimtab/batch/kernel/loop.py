@@ -25,7 +25,6 @@ from trimtab.batch.kernel.profile import (
     give_back_plan,
     next_planned_s,
     plan_waiting,
-    start_first_planned,
     start_planned,
 )
 from trimtab.batch.kernel.sleeping import fall_asleep, next_sleep_s
@@ -49,16 +48,18 @@ def _submit(s: BatchState, slot: int) -> None:
 
 @lean
 def _end(s: BatchState) -> None:
-    if s.progress[s.heap[0]].leaving:
+    clock = s.clock[0]
+    if clock.interrupts and s.progress[s.heap[0]].leaving:
         finish_leaving(s, s.heap[0])
         return
     slot = end_first(s)
-    stop_yielding(s, slot)
-    if slot < s.clock[0].submissions:
-        s.clock[0].unfinished -= 1
+    if clock.preempts:
+        stop_yielding(s, slot)
+    if slot < clock.submissions:
+        clock.unfinished -= 1
     else:
         give_back(s, slot)
-    if s.clock[0].backfill == CONSERVATIVE and s.jobs[slot].end_s < s.jobs[slot].ends_s:
+    if clock.backfill == CONSERVATIVE and s.jobs[slot].end_s < s.jobs[slot].ends_s:
         give_back_plan(s, slot)
 
 
@@ -110,41 +111,6 @@ def _next_instant(s: BatchState) -> int:
 
 
 @lean
-def _start_preempting(s: BatchState, row: Any) -> bool:
-    """Start jobs in order, on nodes of lower tiers if need be; return whether space sufficed."""
-    while start_in_order(s, row):
-        if s.clock[0].waiting == 0 or not preempt_for(s, s.waiting[0]):
-            return True
-    return False
-
-
-@lean
-def _start_planned_preempting(s: BatchState, row: Any) -> None:
-    """As `_start_preempting`, by reservations."""
-    while True:
-        plan_waiting(s)
-        if s.clock[0].waiting == 0:
-            break
-        if not preempt_for(s, s.waiting[0]) and not start_first_planned(s, row):
-            break
-
-
-@lean
-def _start(s: BatchState, row: Any) -> bool:
-    """Start the waiting jobs that may start now; return whether space sufficed.
-
-    While jobs give way to the first one, no other takes what they leave.
-    """
-    clock = s.clock[0]
-    if clock.preempts and not _start_preempting(s, row):
-        return False
-    if clock.yielding > 0 and clock.backfill == ANY:
-        clock.grown, clock.fresh = 1, 0
-        return True
-    return bool(start_waiting(s, row))
-
-
-@lean
 def run(s: BatchState, row: Any) -> Any:
     """Continue until the end or until the caller is needed; return why (layout).
 
@@ -152,7 +118,7 @@ def run(s: BatchState, row: Any) -> Any:
     need their `order`; the caller sets `ordered`, and then `reorder_at_s`. `row` is scratch space
     of one node's resources.
     """
-    while _start(s, row):
+    while start_waiting(s, row):
         reason = _next_instant(s)
         if reason != GO_ON:
             return reason
@@ -167,10 +133,48 @@ def run_planned(s: BatchState, row: Any) -> Any:
     """
     clock = s.clock[0]
     while 4 * (clock.waiting + clock.running + 2) <= s.profile.shape[1]:
-        if clock.preempts:
-            _start_planned_preempting(s, row)
-        if not start_planned(s, row):
+        if not start_planned(s, row, False):
             break
+        reason = _next_instant(s)
+        if reason != GO_ON:
+            return reason
+    return NEED_SPACE
+
+
+@lean
+def run_preempting(s: BatchState, row: Any) -> Any:
+    """As `run`, where jobs interrupt those of lower tiers.
+
+    While jobs give way to the first one, none of `Backfill.ANY` takes what they leave.
+    """
+    clock = s.clock[0]
+    while start_in_order(s, row):
+        if clock.waiting > 0 and preempt_for(s, s.waiting[0]):
+            continue
+        if clock.yielding > 0 and clock.backfill == ANY:
+            clock.grown, clock.fresh = 1, 0
+        elif not start_waiting(s, row):
+            break
+        reason = _next_instant(s)
+        if reason != GO_ON:
+            return reason
+    return NEED_SPACE
+
+
+@lean
+def run_planned_preempting(s: BatchState, row: Any) -> Any:
+    """As `run_planned`, where jobs interrupt those of lower tiers."""
+    clock = s.clock[0]
+    while 4 * (clock.waiting + clock.running + 2) <= s.profile.shape[1]:
+        plan_waiting(s)
+        if clock.waiting > 0 and preempt_for(s, s.waiting[0]):
+            continue
+        before = clock.waiting
+        enough = start_planned(s, row, True)
+        if not enough:
+            break
+        if clock.waiting < before:
+            continue
         reason = _next_instant(s)
         if reason != GO_ON:
             return reason

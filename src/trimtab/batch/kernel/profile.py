@@ -9,7 +9,6 @@ import math
 from typing import Any
 
 from trimtab.batch.kernel.layout import NIL, BatchState
-from trimtab.batch.kernel.lists import remove
 from trimtab.batch.kernel.power import has_power, is_capped, planned_mw
 from trimtab.batch.kernel.starting import has_space, longest_s, start_on
 from trimtab.batch.kernel.widths import is_moldable, next_width
@@ -236,29 +235,17 @@ def plan_waiting(s: BatchState) -> None:
 
 
 @lean
-def start_first_planned(s: BatchState, row: Any) -> bool:
-    """Start the first waiting job if its time has come and there is space; return whether."""
-    clock, slot = s.clock[0], s.waiting[0]
-    if s.jobs[slot].planned_s > clock.now_s or not has_space(s, slot):
-        return False
-    if not _start_planned(s, slot, row):
-        return False
-    remove(s.waiting, clock.waiting, 0)
-    clock.waiting -= 1
-    return True
-
-
-@lean
-def start_planned(s: BatchState, row: Any) -> bool:
-    """Start the waiting jobs whose time has come; return whether space sufficed."""
+def start_planned(s: BatchState, row: Any, one: bool) -> bool:
+    """Start the waiting jobs whose time has come, or `one`; return whether space sufficed."""
     clock = s.clock[0]
     plan_waiting(s)
-    kept, enough = 0, True
+    kept, enough, going = 0, True, True
     for at in range(clock.waiting):
         slot = s.waiting[at]
-        if enough and s.jobs[slot].planned_s <= clock.now_s:
+        if enough and going and s.jobs[slot].planned_s <= clock.now_s:
             enough = has_space(s, slot)
             if enough and _start_planned(s, slot, row):
+                going = not one
                 continue
         s.waiting[kept] = slot
         kept += 1
