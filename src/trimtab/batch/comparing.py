@@ -13,6 +13,7 @@ from trimtab.batch.curves import EnergyCurve
 from trimtab.batch.demands import largest_demand, suggested_nodes
 from trimtab.batch.figures import offered_load, recorded_waits, waits_of
 from trimtab.batch.interruptions.checkpoints import Checkpoint, with_checkpoints
+from trimtab.batch.interruptions.preemption import Preemption
 from trimtab.batch.interruptions.spot import Reclaims, Spot
 from trimtab.batch.model import kinds_of
 from trimtab.batch.operation import (
@@ -54,6 +55,7 @@ def compare_policies(
     checkpoint: Checkpoint | None = None,
     spots: Sequence[Spot] = (),
     seed: int = 1,
+    preemption: Preemption | None = None,
     throughputs: Throughputs | None = None,
 ) -> QueueComparison:
     """Simulate the jobs of `file` under each policy; write all results into `folder`.
@@ -79,7 +81,7 @@ def compare_policies(
         )
     sleeps = sleeps_of(cluster, sleep, operation.autoscale or {})
     fits, over_cap = with_room_and_power(
-        read.jobs, kinds_of(read.jobs, cluster), cluster, sleeps, operation.power_cap_w
+        read.jobs, kinds_of(read.jobs, cluster, throughputs), cluster, sleeps, operation.power_cap_w
     )
     if not fits.any():
         raise UserError(
@@ -101,6 +103,7 @@ def compare_policies(
             power_cap_w=operation.power_cap_w,
             images=operation.images,
             reclaims=Reclaims(spots, cluster, seed) if spots else None,
+            preemption=preemption,
             throughputs=throughputs,
         )
         for name, each in policies.items()
@@ -172,7 +175,8 @@ def _about_spot(spots: Sequence[Spot], seed: int) -> Iterator[str]:
     for spot in spots:
         yield (
             f"{spot.node_type}: each node is reclaimed {spot.per_node_hour:g} times an hour on"
-            f" average, without notice, for {spot.back_after_s:g} s (exponential, seed {seed})"
+            f" average, with {spot.notice_s:g} s of notice, for {spot.back_after_s:g} s"
+            f" (exponential, seed {seed})"
         )
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trimtab.batch.images import ImageStart
-from trimtab.batch.interruptions.checkpoints import progress_of
+from trimtab.batch.interruptions.checkpoints import has_checkpoints, progress_of
 from trimtab.batch.kernel import layout
 from trimtab.batch.kernel.layout import NIL, NO_CAP, WHOLE_GPU, BatchState
 from trimtab.batch.nodes import has_gpu_type
@@ -182,10 +182,12 @@ def build_state(
     sleeps: Sequence[Sleep | None],
     cap_w: float | None,
     images: Mapping[str, ImageStart],
+    interrupts: bool,
 ) -> BatchState:
     """Return the arrays for jobs that all have room, and power, on the empty cluster.
 
-    `sleeps` is of each node type. With a cap of power, all nodes sleep in the beginning that can.
+    `sleeps` is of each node type; `interrupts`: jobs may be interrupted. With a cap of power, all
+    nodes sleep in the beginning that can.
     """
     count, types = len(jobs), len(cluster.node_types)
     clock = np.zeros(1, layout.CLOCK)
@@ -193,8 +195,8 @@ def build_state(
     clock["reorder_at_s"], clock["head"], clock["shadow_type"] = np.inf, NIL, NIL
     clock["free"], clock["reclaim_at_s"] = NIL, np.inf
     clock["submissions"] = clock["unfinished"] = count
-    progress = progress_of(jobs)
-    clock["interrupts"] = policy.rounds or progress["saves"].any()
+    clock["interrupts"] = interrupts or has_checkpoints(jobs).any()
+    progress = progress_of(jobs if clock["interrupts"] else jobs[:0])  # else nobody reads it
     clock["rounds"] = policy.rounds
     rows = np.zeros(count, layout.JOB)
     for name in ("submit_s", "run_s"):
@@ -270,6 +272,7 @@ def build_state(
         np.full((nodes, len(images)), np.inf),
         progress,
         np.zeros(0, layout.RUN),
+        free.copy(),
     )
     state = with_space(state)
     for name in ("cpu", "memory", "gpu"):

@@ -1,7 +1,7 @@
 """Simulate an operator's jobs on a cluster under a policy of batch queues."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from trimtab.batch.figures import bounded_slowdown
 from trimtab.batch.images import ImageStart
+from trimtab.batch.interruptions.preemption import Preemption, set_tiers
 from trimtab.batch.interruptions.rounds import assign_round
-from trimtab.batch.interruptions.runs import all_runs, interruptions_of, runs_table
+from trimtab.batch.interruptions.runs import Runs, all_runs, interruptions_of, runs_table
 from trimtab.batch.interruptions.spot import Reclaims, with_stand_ins
 from trimtab.batch.kernel.layout import (
     DONE,
@@ -24,7 +25,13 @@ from trimtab.batch.kernel.layout import (
     STUCK,
     BatchState,
 )
-from trimtab.batch.kernel.loop import run, run_planned, run_rounds
+from trimtab.batch.kernel.loop import (
+    run,
+    run_planned,
+    run_planned_preempting,
+    run_preempting,
+    run_rounds,
+)
 from trimtab.batch.model import (
     Kinds,
     at_levels,
@@ -37,6 +44,7 @@ from trimtab.batch.power_cap import with_room_and_power
 from trimtab.batch.sleep import Sleep, sleeps_of
 from trimtab.batch.throughputs import Throughputs
 from trimtab.clusters.cluster import Cluster
+from trimtab.clusters.compiled import is_cached
 from trimtab.errors import UserError
 from trimtab.records.batch.comparison import Interruptions
 from trimtab.records.batch.tables import BATCH_SCHEDULE
@@ -57,8 +65,8 @@ class BatchResult:
     `schedule` (BATCH_SCHEDULE) is in the order of jobs. `left_out`: jobs that the empty cluster has
     no room for. `raised_estimates`: jobs that ran longer than their estimate, which counts as long.
     `makespan_s`: from the first submission of these jobs to the last end. `utilisation`: busy share
-    of cores and GPUs in it. `active_energy_j` is above idle. `allocations`: job, node, parts, and
-    GPUs as bits, one row for parts of a job on a node of its last run; None unless they are kept.
+    of cores and GPUs in it. `active_energy_j` is above idle. `allocations`: job, node, parts,
+    GPUs as bits, and run (a row of `runs`), one row for parts on a node; None unless kept.
     `over_cap`: those of `left_out` that need more power alone than the cap. `peak_power_w` counts a
     job's active power from when it gets its nodes. `hours_on`: hours of nodes that are not switched
     off or reclaimed, by type. `pulls`: how many nodes pulled each image; `cold_starts`: jobs that
@@ -93,6 +101,7 @@ def simulate_batch(
     power_cap_w: float | None = None,
     images: Mapping[str, ImageStart] | None = None,
     reclaims: Reclaims | None = None,
+    preemption: Preemption | None = None,
     throughputs: Throughputs | None = None,
     keep_allocations: bool = False,
 ) -> BatchResult:
@@ -101,9 +110,10 @@ def simulate_batch(
     All parts of a job run on nodes of one type, at the level that the policy chooses. With `sleep`,
     nodes sleep where they are idle for long, and jobs wait for them to wake up. `autoscale` says
     the same of nodes that are off until they are needed, by type. With `images`, jobs wait for
-    theirs. With `reclaims`, nodes are lost for a time, and their jobs go back to the queue.
-    `throughputs`: of models. Raises UserError where no job has room, where the policy gives no
-    number for each job or node type, and where a job is interrupted without end.
+    theirs. With `reclaims`, nodes are lost for a time, and their jobs go back to the queue, as do
+    those that others interrupt with `preemption`. `throughputs`: of models. Raises UserError where
+    no job has room, where the policy gives no number for each job or node type, and where a job is
+    interrupted without end.
     """
     _check_attributes(policy)
     kinds = kinds_of(jobs, cluster, throughputs)
@@ -113,9 +123,17 @@ def simulate_batch(
         raise UserError("no job has room on the empty cluster; expected larger nodes, or more")
     jobs = jobs[room].reset_index(drop=True)
     kinds = at_levels(kinds._replace(of_job=kinds.of_job[room]), cluster, policy)
+    if policy.rounds and preemption is not None:
+        raise UserError(
+            f"--preempt: {type(policy).__name__} itself chooses the jobs that run; expected another"
+            " --policy, such as easy"
+        )
     images = images or {}
-    state = build_state(jobs, kinds, cluster, policy, sleeps, power_cap_w, images)
+    interrupts = policy.rounds or preemption is not None or reclaims is not None
+    state = build_state(jobs, kinds, cluster, policy, sleeps, power_cap_w, images, interrupts)
     state.clock["keeps"] = keep_allocations
+    if preemption is not None:
+        set_tiers(state, jobs, preemption)
     if reclaims is not None:
         state = with_stand_ins(state, cluster, reclaims)
     state = _run(jobs, state, cluster, policy, reclaims)
@@ -132,7 +150,7 @@ def simulate_batch(
         peak_power_w=float(state.clock["peak_mw"][0]) / 1000,
         pulls=_pulls(runs, rows, images),
         cold_starts=len(np.unique(runs["job"][runs["pulls"] > 0])),
-        allocations=_allocations(jobs, state) if keep_allocations else None,
+        allocations=_allocations(jobs, runs, state) if keep_allocations else None,
         runs=table.assign(job=jobs["job"].to_numpy()[table["job"]]),
         interruptions=interruptions_of(runs, rows, kinds.rows),
     )
@@ -156,9 +174,9 @@ def _run(
         slots = np.arange(len(jobs))
         state.jobs["order"][slots] = _order(facts, state, policy, slots, 0.0)
         clock["ordered"] = len(jobs)
-    going = run_planned if policy.backfill == Backfill.CONSERVATIVE else run
+    going = _loop_of(policy, bool(clock["preempts"]))
     if policy.rounds:
-        going, clock["reorder_at_s"] = run_rounds, 0.0
+        clock["reorder_at_s"] = 0.0
     while (reason := going(state, row)) != DONE:
         if reason == STUCK:
             raise _stuck(jobs, state)
@@ -178,9 +196,22 @@ def _run(
         slots = state.waiting[: clock["waiting"]].copy()
         order = _order(facts, state, policy, slots, now_s)
         state.jobs["order"][slots] = order
-        state.waiting[: len(slots)] = slots[np.lexsort((slots, order))]
+        state.waiting[: len(slots)] = slots[np.lexsort((slots, order, -state.jobs["tier"][slots]))]
         clock["ordered"], clock["grown"] = clock["arrived"], 1  # all are tried again
     return state
+
+
+def _loop_of(policy: BatchPolicy, preempts: bool) -> Callable[..., Any]:
+    if policy.rounds:
+        return run_rounds
+    if policy.backfill == Backfill.CONSERVATIVE:
+        return run_planned_preempting if preempts else run_planned
+    return run_preempting if preempts else run
+
+
+def is_compiled_for(policies: Iterable[BatchPolicy], preempts: bool) -> bool:
+    """Return whether the simulator's machine code for policies is cached."""
+    return all(is_cached(_loop_of(policy, preempts)) for policy in policies)
 
 
 def _check_attributes(policy: BatchPolicy) -> None:
@@ -229,7 +260,8 @@ def _order(
 
 
 def _schedule(jobs: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    interrupted, last = runs[runs["interrupted"]], runs[~runs["interrupted"]]
+    count = len(runs) - len(jobs)
+    interrupted, last = runs.iloc[:count], runs.iloc[count:]
     last = last.set_index(jobs.index)
     wait_s, run_s = last["start_s"] - jobs["submit_s"], last["end_s"] - last["start_s"]
     start_s, energy_j = last["start_s"].copy(), last["energy_j"]
@@ -257,28 +289,27 @@ def _schedule(jobs: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(schedule[BATCH_SCHEDULE.names])
 
 
-def _pulls(
-    runs: NDArray[np.void], rows: NDArray[np.void], images: Mapping[str, ImageStart]
-) -> dict[str, int]:
+def _pulls(runs: Runs, rows: NDArray[np.void], images: Mapping[str, ImageStart]) -> dict[str, int]:
     pulls = np.zeros(len(images), np.int64)
     image = rows["image"][runs["job"]]
     np.add.at(pulls, image[image != NIL], runs["pulls"][image != NIL])
     return dict(zip(images, pulls.tolist(), strict=True))
 
 
-def _allocations(jobs: pd.DataFrame, s: BatchState) -> pd.DataFrame:
+def _allocations(jobs: pd.DataFrame, runs: Runs, s: BatchState) -> pd.DataFrame:
     rows = []
-    for job, first in zip(jobs["job"].tolist(), s.jobs["first"].tolist(), strict=True):
+    of_job = jobs["job"].to_numpy()[runs["job"]].tolist()
+    for run_number, (job, first) in enumerate(zip(of_job, runs["first"].tolist(), strict=True)):
         entry = first
         while entry != NIL:
             node, parts, gpus, entry = s.allocations[entry].tolist()
-            rows.append((job, node, parts, gpus))
-    return pd.DataFrame(rows, columns=["job", "node", "parts", "gpus"])
+            rows.append((job, node, parts, gpus, run_number))
+    return pd.DataFrame(rows, columns=["job", "node", "parts", "gpus", "run"])
 
 
 def _totals(
     schedule: pd.DataFrame,
-    runs: NDArray[np.void],
+    runs: Runs,
     s: BatchState,
     kinds: Kinds,
     cluster: Cluster,

@@ -244,7 +244,7 @@ class Replay:
         self.system, self.schedule, self.result = system, result.schedule, result
         self.nodes = [Node(cluster.node_types[each]) for each in cluster.type_of_node]
         self.where: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        for job, node, count, gpus in result.allocations.itertuples(index=False):
+        for job, node, count, gpus, _ in result.allocations.itertuples(index=False):
             self.where[job].append((node, count, gpus))
         self.running: set[int] = set()
 

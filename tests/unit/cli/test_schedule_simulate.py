@@ -420,7 +420,7 @@ def test_interruptions_are_in_the_document_the_table_and_the_report(
     (easy,) = document().policies
     assert easy.interruptions is not None and easy.interruptions.count > 0
     runs = read_table(Path("trimtab_schedule", str(easy.runs)), BATCH_RUNS)
-    assert int(runs["interrupted"].sum()) == easy.interruptions.count
+    assert int((runs["interrupted_by"] == "reclaim").sum()) == easy.interruptions.count
     assert runs["checkpoint_s"].sum() == pytest.approx(3600 * easy.interruptions.checkpoint_h)
     assert "lost" in capsys.readouterr().out
     assert "Interruptions" in Path("trimtab_schedule/report.html").read_text()

@@ -46,21 +46,26 @@ def parse_checkpoint(text: str) -> Checkpoint:
 
 def with_checkpoints(jobs: pd.DataFrame, checkpoint: Checkpoint) -> pd.DataFrame:
     """Return jobs (BATCH_JOBS) that have `checkpoint` where their own columns are empty."""
-    own = jobs[list(COLUMNS[:2])].notna().any(axis=1)
+    own = has_checkpoints(jobs)
     given = pd.Series(checkpoint, index=COLUMNS).replace(np.inf, np.nan)
     filled = jobs[list(COLUMNS)].fillna(given)
     filled[COLUMNS[0]] = filled[COLUMNS[0]].where(~own, jobs[COLUMNS[0]])
     return jobs.assign(**filled)
 
 
+def has_checkpoints(jobs: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return which jobs (BATCH_JOBS) have checkpoints: those that name an interval or a cost."""
+    return np.asarray(jobs[list(COLUMNS[:2])].notna().any(axis=1), bool)
+
+
 def progress_of(jobs: pd.DataFrame) -> NDArray[np.void]:
     """Return the PROGRESS of jobs (BATCH_JOBS) that have not begun.
 
-    A job with an interval or a cost has checkpoints; without an interval only at preemption.
+    Without an interval, a job has checkpoints only at preemption.
     """
     interval_s, cost_s, restart_s = (jobs[name].to_numpy(np.float64) for name in COLUMNS)
     rows = np.zeros(len(jobs), PROGRESS)
-    rows["saves"] = ~np.isnan(interval_s) | ~np.isnan(cost_s)
+    rows["saves"] = has_checkpoints(jobs)
     rows["interval_s"] = np.where(np.isnan(interval_s), np.inf, interval_s)
     rows["cost_s"] = np.nan_to_num(cost_s)
     rows["restart_cost_s"] = np.nan_to_num(restart_s)

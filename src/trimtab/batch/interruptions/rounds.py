@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.batch.kernel.interrupting import preempt
-from trimtab.batch.kernel.layout import NIL, BatchState
+from trimtab.batch.kernel.layout import BY_ROUND, NIL, BatchState
 from trimtab.batch.policies.base import ActiveJobs, BatchPolicy, answers
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
@@ -24,7 +24,7 @@ def assign_round(s: BatchState, cluster: Cluster, policy: BatchPolicy) -> None:
     s.progress["target"][jobs.job] = np.where(chosen != jobs.node_type, chosen, NIL)
     leaves = (jobs.node_type != NIL) & (chosen != jobs.node_type) & ~jobs.stays
     for slot in jobs.job[leaves]:
-        preempt(s, slot)
+        preempt(s, slot, BY_ROUND)
     waiting = s.waiting[: clock["waiting"]]
     share = s.jobs["share"][waiting]
     s.waiting[: len(waiting)] = waiting[np.lexsort((waiting, -share))]

@@ -1,5 +1,8 @@
 """The runs of jobs, also those that were interrupted, and what interruptions cost."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -10,59 +13,66 @@ from trimtab.clusters.cluster import Cluster
 from trimtab.records.batch.comparison import Interruptions
 from trimtab.records.batch.tables import BATCH_RUNS
 
+Runs = Mapping[str, NDArray[Any]]  # the fields of RUN; where none was interrupted, views of JOB
+
 _KEPT = ["job", "end_s", "nodes", "parts", "startup_s", "restart_s", "checkpoint_s", "lost_s"]
+_CAUSES = {layout.BY_RECLAIM: "reclaim", layout.BY_PRIORITY: "priority", layout.BY_ROUND: "round"}
 
 
-def all_runs(s: BatchState) -> NDArray[np.void]:
-    """Return the interrupted runs, then the last run of each job, as RUN."""
-    count = int(s.clock[0]["submissions"])
-    rows, progress = s.jobs[:count], s.progress[:count]
-    last = np.zeros(count, layout.RUN)
-    last["job"] = np.arange(count)
-    for name in set(layout.RUN.names or ()) & set(layout.JOB.names or ()):
-        last[name] = rows[name]
-    last["restart_s"] = progress["restart_s"]
-    work_s = ran_s(last) - last["restart_s"]  # with the checkpoints
-    every_s = progress["interval_s"] + progress["cost_s"]
-    written = np.maximum(np.ceil(work_s / every_s) - 1, 0)
-    last["checkpoint_s"] = written * progress["cost_s"]
-    return np.concatenate([s.runs[: s.clock[0]["logged"]], last])
+def all_runs(s: BatchState) -> Runs:
+    """Return the interrupted runs, then the last run of each job."""
+    clock = s.clock[0]
+    count, logged = int(clock["submissions"]), s.runs[: clock["logged"]]
+    rows = s.jobs[:count]
+    last: dict[str, NDArray[Any]] = {"job": np.arange(count)}
+    for name in layout.RUN.names or ():
+        if name != "job":
+            known = name in (rows.dtype.names or ())
+            last[name] = rows[name] if known else np.zeros(count, layout.RUN[name])
+    if clock["interrupts"]:
+        progress = s.progress[:count]
+        last["restart_s"] = progress["restart_s"]
+        work_s = ran_s(last) - last["restart_s"]  # with the checkpoints
+        every_s = progress["interval_s"] + progress["cost_s"]
+        written = np.maximum(np.ceil(work_s / every_s) - 1, 0)
+        last["checkpoint_s"] = written * progress["cost_s"]
+    if not len(logged):
+        return last
+    return {name: np.concatenate([logged[name], last[name]]) for name in last}
 
 
-def ran_s(runs: NDArray[np.void]) -> NDArray[np.float64]:
+def ran_s(runs: Runs) -> NDArray[np.float64]:
     """Return how long each run lasts, once its nodes are awake."""
     lasts_s: NDArray[np.float64] = runs["end_s"] - (runs["start_s"] + runs["waking_s"])
     return lasts_s
 
 
 def runs_table(
-    runs: NDArray[np.void],
-    rows: NDArray[np.void],
-    power_w: NDArray[np.float64],
-    cluster: Cluster,
+    runs: Runs, rows: NDArray[np.void], power_w: NDArray[np.float64], cluster: Cluster
 ) -> pd.DataFrame:
     """Return runs of the jobs `rows` (JOB) as BATCH_RUNS; `power_w` [kind, type] is of a part."""
-    names = np.array([node_type.name for node_type in cluster.node_types])
+    names = np.array([node_type.name for node_type in cluster.node_types], object)
     power_w = power_w[rows["kind"][runs["job"]], runs["type"]] * runs["parts"]
+    causes = np.array([_CAUSES[cause] for cause in range(len(_CAUSES))], object)[runs["cause"]]
+    causes[len(causes) - len(rows) :] = ""
     table = pd.DataFrame({name: runs[name] for name in _KEPT}).assign(
         start_s=runs["start_s"] + runs["waking_s"],
         node_type=names[runs["type"]],
-        interrupted=np.arange(len(runs)) < len(runs) - len(rows),
+        interrupted_by=causes,
         energy_j=power_w * ran_s(runs),
     )
     return pd.DataFrame(table[BATCH_RUNS.names])
 
 
-def interruptions_of(
-    runs: NDArray[np.void], rows: NDArray[np.void], kinds: NDArray[np.void]
-) -> Interruptions:
+def interruptions_of(runs: Runs, rows: NDArray[np.void], kinds: NDArray[np.void]) -> Interruptions:
     """Return how often the jobs `rows` (JOB), of `kinds` (KIND), were interrupted, and its cost."""
     of_kind = kinds[rows["kind"][runs["job"]]]
     lost_h = runs["lost_s"] * runs["parts"] / 3600.0
-    interrupted = runs["job"][: len(runs) - len(rows)]
+    count = len(lost_h) - len(rows)
     return Interruptions(
-        count=len(interrupted),
-        jobs=len(np.unique(interrupted)),
+        count=count,
+        preemptions=int((runs["cause"][:count] == layout.BY_PRIORITY).sum()),
+        jobs=len(np.unique(runs["job"][:count])),
         lost_core_h=float(lost_h @ of_kind["cpu"]) / 1000,
         lost_gpu_h=float(lost_h @ of_kind["gpu"]) / 1000,
         checkpoint_h=float(runs["checkpoint_s"].sum()) / 3600,

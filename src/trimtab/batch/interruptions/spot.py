@@ -17,17 +17,21 @@ from trimtab.errors import UserError
 _BACK_AFTER_S = 3600.0
 _SHORTEST_S = 1.0  # that a node stays
 _EXPECTED = (
-    "expected TYPE=RECLAIMS_PER_NODE_HOUR[:BACK_AFTER_S], several joined by commas, such as"
-    " gpu_a40=0.05:1800"
+    "expected TYPE=RECLAIMS_PER_NODE_HOUR[:BACK_AFTER_S[:NOTICE_S]], several joined by commas,"
+    " such as gpu_a40=0.05:1800:120"
 )
 
 
 class Spot(NamedTuple):
-    """Nodes of a type are reclaimed at `per_node_hour`, without notice, for `back_after_s`."""
+    """Nodes of a type are reclaimed at `per_node_hour` for `back_after_s`.
+
+    Jobs know `notice_s` before, and write a last checkpoint if that takes no longer.
+    """
 
     node_type: str
     per_node_hour: float
     back_after_s: float = _BACK_AFTER_S
+    notice_s: float = 0.0
 
 
 def parse_spot(text: str, cluster: Cluster) -> list[Spot]:
@@ -35,13 +39,14 @@ def parse_spot(text: str, cluster: Cluster) -> list[Spot]:
     found = []
     names = [node_type.name for node_type in cluster.node_types]
     for part in text.split(","):
-        match = re.fullmatch(r"([^=]+)=([^:]+)(?::(.+))?", part.strip())
+        match = re.fullmatch(r"([^=]+)=([^:]+)(?::([^:]+))?(?::([^:]+))?", part.strip())
         try:
-            name, rate, back = match.groups() if match else ("", "nan", None)
-            spot = Spot(name.strip(), float(rate), float(back or _BACK_AFTER_S))
+            name, rate, *times_s = match.groups() if match else ("", "nan")
+            spot = Spot(name.strip(), float(rate), *(float(each) for each in times_s if each))
         except ValueError:
             spot = Spot("", math.nan)
-        if not 0 < spot.per_node_hour < math.inf or not 0 < spot.back_after_s < math.inf:
+        values = spot.per_node_hour, spot.back_after_s, spot.notice_s
+        if min(values[:2]) <= 0 or not all(0 <= value < math.inf for value in values):
             raise UserError(f"--spot: {part.strip()!r} given, {_EXPECTED}")
         if spot.node_type not in names:
             raise UserError(
@@ -81,8 +86,9 @@ class Reclaims:
     def reclaim(self, s: BatchState) -> None:
         """Reclaim the node whose time it is; `s` has space for an allocation."""
         at_s, node = heapq.heappop(self._next)
-        back_s = at_s + self._spots[node].back_after_s
-        reclaim(s, self._type_of_node[node], node, back_s)
+        spot = self._spots[node]
+        back_s = at_s + spot.back_after_s
+        reclaim(s, self._type_of_node[node], node, back_s, spot.notice_s)
         self._draw(node, back_s)
         s.clock[0]["reclaim_at_s"] = self.next_s()
 
@@ -100,7 +106,7 @@ def with_stand_ins(s: BatchState, cluster: Cluster, reclaims: Reclaims) -> Batch
         jobs[width] = 1
     jobs["start_s"], jobs["first"] = np.nan, layout.NIL
     progress["interval_s"] = np.inf
-    s.clock[0]["interrupts"], s.clock[0]["reclaim_at_s"] = 1, reclaims.next_s()
+    s.clock[0]["reclaim_at_s"] = reclaims.next_s()
     places = np.zeros(nodes, np.int64)
     return s._replace(
         jobs=np.concatenate([s.jobs, jobs]),

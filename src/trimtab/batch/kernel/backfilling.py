@@ -80,7 +80,7 @@ def _free_cores(s: BatchState) -> bool:
 
 
 @lean
-def _start_in_order(s: BatchState, row: Any) -> bool:
+def start_in_order(s: BatchState, row: Any) -> bool:
     """Start waiting jobs in order until one has no room; return whether space sufficed."""
     clock = s.clock[0]
     started = 0
@@ -160,7 +160,7 @@ def start_waiting(s: BatchState, row: Any) -> bool:
     clock = s.clock[0]
     enough, swept = True, clock.grown
     if clock.backfill != ANY:
-        enough = _start_in_order(s, row)
+        enough = start_in_order(s, row)
     if enough and clock.waiting > 0:
         if clock.backfill == ANY:
             enough = _start_any(s, 0, row) if clock.grown else _start_fresh(s, row)

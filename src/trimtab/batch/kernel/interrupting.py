@@ -4,7 +4,14 @@ import math
 
 from trimtab.batch.kernel.backfilling import CONSERVATIVE
 from trimtab.batch.kernel.checkpoints import measure
-from trimtab.batch.kernel.layout import MOST_INTERRUPTIONS, NIL, BatchState
+from trimtab.batch.kernel.layout import (
+    BY_PRIORITY,
+    BY_RECLAIM,
+    BY_ROUND,
+    MOST_INTERRUPTIONS,
+    NIL,
+    BatchState,
+)
 from trimtab.batch.kernel.lists import insert, remove, remove_end, running_place, waiting_place
 from trimtab.batch.kernel.nodes import allocate
 from trimtab.batch.kernel.profile import give_back_plan, take_plan
@@ -33,12 +40,21 @@ def _queue_again(s: BatchState, slot: int) -> None:
 
 
 @lean
-def _interrupt(s: BatchState, slot: int, saves: bool) -> None:
-    """Take a running job off its nodes; with `saves`, all it did counts."""
+def stop_yielding(s: BatchState, slot: int) -> None:
+    """Note that a job that gave way to another has left its nodes."""
+    if s.progress[slot].yields:
+        s.progress[slot].yields = 0
+        s.clock[0].yielding -= 1
+
+
+@lean
+def _interrupt(s: BatchState, slot: int, saves: bool, cause: int) -> None:
+    """Take a running job off its nodes; with `saves`, all it did before a checkpoint counts."""
     job, progress, clock = s.jobs[slot], s.progress[slot], s.clock[0]
     run = s.runs[clock.logged]
     clock.logged += 1
     measure(s, slot, progress.leaving_s if progress.leaving else clock.now_s, run)
+    run.cause = cause
     run.checkpoint_s += clock.now_s - run.end_s
     run.end_s = clock.now_s
     if saves:
@@ -51,6 +67,7 @@ def _interrupt(s: BatchState, slot: int, saves: bool) -> None:
     job.run_s = max(0.0, job.run_s - saved_s)
     job.estimate_s = max(job.run_s, job.estimate_s - saved_s)
     job.parts = job.least_parts
+    stop_yielding(s, slot)
     progress.leaving = 0
     progress.interruptions += 1
     if progress.interruptions >= MOST_INTERRUPTIONS:
@@ -62,11 +79,12 @@ def _interrupt(s: BatchState, slot: int, saves: bool) -> None:
 @lean
 def finish_leaving(s: BatchState, slot: int) -> None:
     """Take a preempted job off its nodes: its last checkpoint is written."""
-    _interrupt(s, slot, True)
+    cause = BY_PRIORITY if s.progress[slot].yields else BY_ROUND
+    _interrupt(s, slot, True, cause)
 
 
 @lean
-def preempt(s: BatchState, slot: int) -> None:
+def preempt(s: BatchState, slot: int, cause: int) -> None:
     """Take a running job off its nodes, after a last checkpoint if it has any.
 
     Where it ends before that is written, or is leaving already, it stays.
@@ -75,7 +93,7 @@ def preempt(s: BatchState, slot: int) -> None:
     if progress.leaving:
         return
     if not progress.saves:
-        _interrupt(s, slot, False)
+        _interrupt(s, slot, False, cause)
         return
     scratch = s.runs[clock.logged]
     writing_s = measure(s, slot, clock.now_s, scratch)
@@ -84,7 +102,7 @@ def preempt(s: BatchState, slot: int) -> None:
     if clock.now_s + writing_s >= job.end_s:
         return
     if writing_s == 0.0:
-        _interrupt(s, slot, True)
+        _interrupt(s, slot, True, cause)
         return
     if clock.backfill == CONSERVATIVE and clock.now_s < job.ends_s:
         give_back_plan(s, slot)
@@ -108,9 +126,10 @@ def _is_on(s: BatchState, slot: int, node: int) -> bool:
 
 
 @lean
-def reclaim(s: BatchState, number: int, node: int, back_s: float) -> None:
+def reclaim(s: BatchState, number: int, node: int, back_s: float, notice_s: float) -> None:
     """Interrupt the jobs on a node of a type, which is away until a time.
 
+    A job whose checkpoint takes `notice_s` at most has begun one as late as it could.
     Until then, a stand-in has the whole node: the job of the node's number behind all jobs. The
     node loses its images, and draws what it does asleep, at most.
     """
@@ -119,7 +138,12 @@ def reclaim(s: BatchState, number: int, node: int, back_s: float) -> None:
     while at < clock.running:
         slot = s.running[at]
         if _is_on(s, slot, node):
-            _interrupt(s, slot, False)
+            progress = s.progress[slot]
+            saves = bool(progress.saves and not progress.leaving and progress.cost_s <= notice_s)
+            if saves:
+                progress.leaving = 1
+                progress.leaving_s = max(s.jobs[slot].start_s, clock.now_s - progress.cost_s)
+            _interrupt(s, slot, saves, BY_RECLAIM)
         else:
             at += 1
     slot = clock.submissions + node

@@ -18,6 +18,8 @@ NO_CAP = 1 << 62  # of power
 # Why the simulator returns: it is done; it needs space for allocations; jobs need their order.
 # a node is reclaimed; a job was interrupted too often. GO_ON: it does not.
 DONE, NEED_SPACE, NEED_ORDER, GO_ON, NODE_RECLAIMED, STUCK = range(6)
+# What interrupted a run.
+BY_RECLAIM, BY_PRIORITY, BY_ROUND = range(3)
 MOST_INTERRUPTIONS = 10_000  # of a job: it would never end
 
 
@@ -34,26 +36,27 @@ def _record(**fields: str) -> np.dtype[np.void]:
 # that slept; `planned_s`, `planned_type`: its reservation under conservative backfilling; `tried`:
 # the last sweep found no room for it. `parts`: its width, the least one until it starts.
 # `startup_s`: how long it waits for its `image` (NIL: none), which `pulls` nodes pull. `held_mw`:
-# its power, as reserved.
+# its power, as reserved. `tier`: the highest is served first, whatever the order.
 JOB = _record(
     f8="submit_s run_s estimate_s order start_s waking_s end_s ends_s planned_s share "
     "serial_share startup_s",
     i8="kind parts user type first nodes planned_type tried "
-    "recorded_parts least_parts most_parts image pulls held_mw",
+    "recorded_parts least_parts most_parts image pulls held_mw tier",
 )
 # What interruptions leave of a job. While it runs, a checkpoint is written every `interval_s`,
 # which takes `cost_s`; infinite: only if it is preempted. `saves`: it has checkpoints. `restart_s`:
 # what its next start takes on top, `restart_cost_s` once it was interrupted. `leaving`: the last
 # checkpoint is being written since `leaving_s`. `target`: the node type it has in this round.
+# `preemptable`: by a job of a higher tier; `yields`: it gives way to one (kernel/preempting.py).
 PROGRESS = _record(
     f8="interval_s cost_s restart_cost_s restart_s leaving_s",
-    i8="saves leaving interruptions target",
+    i8="saves leaving interruptions target preemptable yields",
 )
 # A run that was interrupted: seconds on the nodes, in all, and of these waking them up, restarting,
 # in checkpoints, in work that counts and in work that is lost. Others are as of JOB.
 RUN = _record(
     f8="start_s end_s waking_s startup_s restart_s checkpoint_s saved_s lost_s",
-    i8="job type parts nodes first pulls",
+    i8="job type parts nodes first pulls cause",
 )
 # A kind of part: its demands; `distinct`: each on a node of its own.
 KIND = _record(i8="cpu memory gpu distinct")
@@ -101,10 +104,10 @@ CLOCK = _record(
     # all; `unfinished`: of these; `interrupts`: jobs can be interrupted or have checkpoints;
     # `logged`: interrupted runs; `shrunk`: nodes were lost since reservations were made; `rounds`:
     # the order is asked in intervals only, also while none waits; `stuck`: a job was interrupted
-    # too often.
+    # too often; `preempts`: by tiers; `yielding`: running jobs that give way.
     i8="arrived ordered waiting fresh running changed reserved free space keeps grown head "
     "shadow_type backfill most_cpu most_memory most_gpu cap_mw power_mw peak_mw held_mw later_mw "
-    "submissions unfinished interrupts logged shrunk rounds stuck",
+    "submissions unfinished interrupts logged shrunk rounds stuck preempts yielding",
 )
 
 
@@ -135,3 +138,4 @@ class BatchState(NamedTuple):
     ready_s: NDArray[np.float64]  # [node, image]: when the node has it; infinite if it has not
     progress: NDArray[np.void]  # PROGRESS, of each job
     runs: NDArray[np.void]  # RUN: those that were interrupted
+    cleared: NDArray[np.int64]  # [node, resource]: scratch space

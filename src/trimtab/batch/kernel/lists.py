@@ -9,8 +9,10 @@ from trimtab.clusters.compiled import lean
 @lean
 def precedes(s: BatchState, slot: int, other: int) -> bool:
     """Return whether a waiting job is served before another one."""
-    order, others = s.jobs[slot].order, s.jobs[other].order
-    return bool(order < others or (order == others and slot < other))
+    job, behind = s.jobs[slot], s.jobs[other]
+    if job.tier != behind.tier:
+        return bool(job.tier > behind.tier)
+    return bool(job.order < behind.order or (job.order == behind.order and slot < other))
 
 
 @lean

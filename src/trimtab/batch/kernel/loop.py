@@ -6,8 +6,8 @@ A job whose order is asked again in intervals takes the loop back to its caller.
 import math
 from typing import Any
 
-from trimtab.batch.kernel.backfilling import CONSERVATIVE, start_waiting
-from trimtab.batch.kernel.interrupting import finish_leaving, give_back
+from trimtab.batch.kernel.backfilling import ANY, CONSERVATIVE, start_in_order, start_waiting
+from trimtab.batch.kernel.interrupting import finish_leaving, give_back, stop_yielding
 from trimtab.batch.kernel.layout import (
     DONE,
     GO_ON,
@@ -20,10 +20,15 @@ from trimtab.batch.kernel.layout import (
 )
 from trimtab.batch.kernel.lists import insert, waiting_place
 from trimtab.batch.kernel.power import is_capped
-from trimtab.batch.kernel.profile import give_back_plan, next_planned_s, start_planned
-from trimtab.batch.kernel.rounds import start_assigned
+from trimtab.batch.kernel.preempting import preempt_for
+from trimtab.batch.kernel.profile import (
+    give_back_plan,
+    next_planned_s,
+    plan_waiting,
+    start_planned,
+)
 from trimtab.batch.kernel.sleeping import fall_asleep, next_sleep_s
-from trimtab.batch.kernel.starting import end_first
+from trimtab.batch.kernel.starting import end_first, start_assigned
 from trimtab.clusters.compiled import lean
 
 
@@ -31,6 +36,10 @@ from trimtab.clusters.compiled import lean
 def _submit(s: BatchState, slot: int) -> None:
     clock = s.clock[0]
     s.jobs[slot].planned_type = NIL
+    if clock.preempts and clock.waiting > 0:
+        last = s.waiting[clock.waiting - 1]
+        if s.jobs[slot].tier > s.jobs[last].tier:  # its reservation comes before that one's
+            clock.grown = clock.shrunk = 1
     insert(s.waiting, clock.waiting, waiting_place(s, s.waiting, clock.waiting, slot), slot)
     clock.waiting += 1
     insert(s.fresh, clock.fresh, waiting_place(s, s.fresh, clock.fresh, slot), slot)
@@ -39,15 +48,18 @@ def _submit(s: BatchState, slot: int) -> None:
 
 @lean
 def _end(s: BatchState) -> None:
-    if s.progress[s.heap[0]].leaving:
+    clock = s.clock[0]
+    if clock.interrupts and s.progress[s.heap[0]].leaving:
         finish_leaving(s, s.heap[0])
         return
     slot = end_first(s)
-    if slot < s.clock[0].submissions:
-        s.clock[0].unfinished -= 1
+    if clock.preempts:
+        stop_yielding(s, slot)
+    if slot < clock.submissions:
+        clock.unfinished -= 1
     else:
         give_back(s, slot)
-    if s.clock[0].backfill == CONSERVATIVE and s.jobs[slot].end_s < s.jobs[slot].ends_s:
+    if clock.backfill == CONSERVATIVE and s.jobs[slot].end_s < s.jobs[slot].ends_s:
         give_back_plan(s, slot)
 
 
@@ -121,8 +133,48 @@ def run_planned(s: BatchState, row: Any) -> Any:
     """
     clock = s.clock[0]
     while 4 * (clock.waiting + clock.running + 2) <= s.profile.shape[1]:
-        if not start_planned(s, row):
+        if not start_planned(s, row, False):
             break
+        reason = _next_instant(s)
+        if reason != GO_ON:
+            return reason
+    return NEED_SPACE
+
+
+@lean
+def run_preempting(s: BatchState, row: Any) -> Any:
+    """As `run`, where jobs interrupt those of lower tiers.
+
+    While jobs give way to the first one, none of `Backfill.ANY` takes what they leave.
+    """
+    clock = s.clock[0]
+    while start_in_order(s, row):
+        if clock.waiting > 0 and preempt_for(s, s.waiting[0]):
+            continue
+        if clock.yielding > 0 and clock.backfill == ANY:
+            clock.grown, clock.fresh = 1, 0
+        elif not start_waiting(s, row):
+            break
+        reason = _next_instant(s)
+        if reason != GO_ON:
+            return reason
+    return NEED_SPACE
+
+
+@lean
+def run_planned_preempting(s: BatchState, row: Any) -> Any:
+    """As `run_planned`, where jobs interrupt those of lower tiers."""
+    clock = s.clock[0]
+    while 4 * (clock.waiting + clock.running + 2) <= s.profile.shape[1]:
+        plan_waiting(s)
+        if clock.waiting > 0 and preempt_for(s, s.waiting[0]):
+            continue
+        before = clock.waiting
+        enough = start_planned(s, row, True)
+        if not enough:
+            break
+        if clock.waiting < before:
+            continue
         reason = _next_instant(s)
         if reason != GO_ON:
             return reason

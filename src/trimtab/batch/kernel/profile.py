@@ -196,7 +196,8 @@ def _plan_again(s: BatchState) -> None:
     """Renew all reservations in order.
 
     One after the other, as none is later then. But where nodes were lost, or a job found only
-    fragments at its time, all are taken out first: else it would come behind all others.
+    fragments at its time, all are taken out first: else it would come behind all others. With
+    preemption, new jobs have their place among them.
     """
     clock = s.clock[0]
     late = bool(clock.shrunk)
@@ -213,16 +214,15 @@ def _plan_again(s: BatchState) -> None:
     if late:
         for at in range(clock.waiting):
             slot = s.waiting[at]
-            if s.jobs[slot].planned_type != NIL:
+            if s.jobs[slot].planned_type != NIL or clock.preempts:
                 _plan(s, slot)
+        if clock.preempts:
+            clock.fresh = 0
 
 
 @lean
-def start_planned(s: BatchState, row: Any) -> bool:
-    """Start the waiting jobs whose time has come; return whether space sufficed.
-
-    Where a job ended, all reservations are renewed.
-    """
+def plan_waiting(s: BatchState) -> None:
+    """Reserve places for new jobs; where a job ended, all reservations are renewed."""
     clock = s.clock[0]
     if clock.grown:
         for number in range(len(s.steps)):
@@ -232,12 +232,20 @@ def start_planned(s: BatchState, row: Any) -> bool:
     for at in range(clock.fresh):
         _plan(s, s.fresh[at])
     clock.fresh = 0
-    kept, enough = 0, True
+
+
+@lean
+def start_planned(s: BatchState, row: Any, one: bool) -> bool:
+    """Start the waiting jobs whose time has come, or `one`; return whether space sufficed."""
+    clock = s.clock[0]
+    plan_waiting(s)
+    kept, enough, going = 0, True, True
     for at in range(clock.waiting):
         slot = s.waiting[at]
-        if enough and s.jobs[slot].planned_s <= clock.now_s:
+        if enough and going and s.jobs[slot].planned_s <= clock.now_s:
             enough = has_space(s, slot)
             if enough and _start_planned(s, slot, row):
+                going = not one
                 continue
         s.waiting[kept] = slot
         kept += 1

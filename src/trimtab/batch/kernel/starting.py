@@ -5,7 +5,7 @@ from typing import Any
 
 from trimtab.batch.kernel.checkpoints import wall_s
 from trimtab.batch.kernel.images import longest_start_s
-from trimtab.batch.kernel.layout import WHOLE_GPU, BatchState
+from trimtab.batch.kernel.layout import NIL, WHOLE_GPU, BatchState
 from trimtab.batch.kernel.lists import insert, pop_end, push_end, remove, running_place
 from trimtab.batch.kernel.nodes import allocate, release, search
 from trimtab.batch.kernel.power import can_wake, is_capped
@@ -117,3 +117,23 @@ def free_nodes(s: BatchState, slot: int) -> None:
     _used(s, job.user)
     s.users[job.user].share -= job.share * (job.parts / job.least_parts)
     s.clock[0].grown = 1
+
+
+@lean
+def start_assigned(s: BatchState, row: Any) -> bool:
+    """Start the waiting jobs that a round gave a type with room; return whether space sufficed."""
+    clock = s.clock[0]
+    kept, enough = 0, True
+    for at in range(clock.waiting):
+        slot = s.waiting[at]
+        target = s.progress[slot].target
+        if enough and target != NIL:
+            enough = has_space(s, slot)
+            if enough and start_on(s, slot, target, row, False):
+                s.progress[slot].target = NIL
+                continue
+        s.waiting[kept] = slot
+        kept += 1
+    clock.waiting = kept
+    clock.fresh = 0
+    return enough

@@ -126,8 +126,16 @@ def simulate(
     spot: Annotated[
         str | None,
         typer.Option(
-            metavar="TYPE=RATE[:BACK_AFTER_S],...",
-            help="Nodes that are reclaimed at random, at this rate a node and hour.",
+            metavar="TYPE=RATE[:BACK_S[:NOTICE_S]],...",
+            help="Nodes that are reclaimed at random, at this rate a node and hour, and are back"
+            " after BACK_S.",
+        ),
+    ] = None,
+    preempt: Annotated[
+        str | None,
+        typer.Option(
+            metavar="QUEUE=TIER,...",
+            help="Jobs of higher tiers interrupt those of lower ones; or: priority.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of --spot.")] = 1,
@@ -143,8 +151,10 @@ def simulate(
     from trimtab.batch.comparing import compare_policies
     from trimtab.batch.curves import read_curve
     from trimtab.batch.interruptions.checkpoints import parse_checkpoint
+    from trimtab.batch.interruptions.preemption import parse_preempt
     from trimtab.batch.interruptions.spot import parse_spot
     from trimtab.batch.readers.read import read_jobs
+    from trimtab.batch.simulate import is_compiled_for
     from trimtab.batch.throughputs import read_throughputs
 
     with console.step(f"reading {escape_control_characters(str(jobs))}"):
@@ -157,7 +167,9 @@ def simulate(
         for name, given in (("price", price), ("carbon", carbon))
     }
     number = "1 job" if len(read.jobs) == 1 else f"{len(read.jobs):,} jobs"
-    with console.step(f"simulating {number}: {', '.join(policies)}"):
+    compiled = is_compiled_for(policies.values(), preempt is not None)
+    first = "" if compiled else "compiling the simulator, once; "
+    with console.step(f"{first}simulating {number}: {', '.join(policies)}"):
         document = compare_policies(
             jobs,
             read,
@@ -170,6 +182,7 @@ def simulate(
             checkpoint=None if checkpoint is None else parse_checkpoint(checkpoint),
             spots=[] if spot is None else parse_spot(spot, cluster),
             seed=seed,
+            preemption=None if preempt is None else parse_preempt(preempt, read.jobs),
             throughputs=None if throughputs is None else read_throughputs(throughputs),
             **curves,
         )

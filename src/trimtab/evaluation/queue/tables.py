@@ -45,6 +45,7 @@ _OTHERS = (
     Column("node_hours", "Node hours", 1),
     Column("nodes_eur", "Nodes, EUR", 2),
     Column("interruptions", "Interruptions", 0),
+    Column("preemptions", "Preemptions", 0),
     Column("lost_core_h", "Lost, core-h", 2),
     Column("lost_gpu_h", "Lost, GPU-h", 2),
     Column("checkpoint_h", "Checkpoints, job-h", 2),
@@ -62,7 +63,8 @@ def tables_of(results: QueueResults) -> Iterator[Table]:
         "Response is wait and run time. Bounded slowdown is response / run time, with run times of"
         " at least 10 s. Fairness is Jain's index over the users' mean bounded slowdowns. Times,"
         " energy and costs are from the first submission to the last end; energy includes idle"
-        " nodes. Tardiness is how much later than its deadline a job ends, at least 0.",
+        " nodes. Tardiness is how much later than its deadline a job ends, at least 0."
+        " Interruptions include preemptions; lost is work that was done again.",
         (_WHO, *_WAITS, *known),
         tuple(rows),
     )
@@ -95,6 +97,7 @@ def _rows(results: QueueResults) -> list[Row]:
             if found := outcome.interruptions:
                 row |= {
                     "interruptions": found.count,
+                    "preemptions": found.preemptions,
                     "lost_core_h": found.lost_core_h,
                     "lost_gpu_h": found.lost_gpu_h,
                     "checkpoint_h": found.checkpoint_h,

@@ -55,11 +55,13 @@ class QueueWaits:
 class Interruptions:
     """How often jobs went back to the queue, how many of them, and what it cost.
 
+    `preemptions` are the interruptions by jobs of higher priority.
     `lost_core_h` and `lost_gpu_h` are work that was done again. `checkpoint_h` and `restart_h` are
     hours of jobs, on all of their nodes, in checkpoints and restarts.
     """
 
     count: Whole
+    preemptions: Whole
     jobs: Whole
     lost_core_h: Amount
     lost_gpu_h: Amount

@@ -69,7 +69,7 @@ BATCH_RUNS = pa.schema(
         ("node_type", _text),
         ("nodes", _int),
         ("parts", _int),
-        ("interrupted", _bool),
+        ("interrupted_by", _text),  # reclaim, priority or round; empty: the job ended
         ("startup_s", _float),  # of its image, before start_s
         ("restart_s", _float),  # of the run: before its work
         ("checkpoint_s", _float),  # in checkpoints
