@@ -138,8 +138,9 @@ def test_the_folder_of_a_slim_image_says_its_sizes(tmp_path: Path) -> None:
 
     folder = Path("workspace")
     folder.mkdir()
-    sizes = {"before_bytes": 8_000_000_000, "after_bytes": 1_000_000_000}
-    CompressedEnvironment(target="t", compression="zstd", **sizes).write(folder / "compressed.json")
+    CompressedEnvironment(
+        target="t", compression="zstd", before_bytes=8_000_000_000, after_bytes=1_000_000_000
+    ).write(folder / "compressed.json")
     manifest_of("compact", {}).write(folder / "manifest.json")
     Path("images.csv").write_text(
         "image,measured\na.sif,workspace\nb.sif,workspace/manifest.json\n"
