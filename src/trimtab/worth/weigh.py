@@ -19,7 +19,8 @@ from trimtab.batch.window import in_window
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
 from trimtab.records.batch.comparison import NodeGroup, format_duration
-from trimtab.records.batch.worth import REPLICATIONS, Saving, Setting, SettingFigure, Worth
+from trimtab.records.batch.replications import REPLICATIONS
+from trimtab.records.batch.worth import Saving, Setting, SettingFigure, Worth
 from trimtab.records.parquet.files import write_table
 from trimtab.worth.fleet_images import about
 from trimtab.worth.job_images import images_without_row

@@ -14,7 +14,8 @@ from trimtab.batch.readers.read import ReadJobs
 from trimtab.batch.sleep import Sleep
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
-from trimtab.records.batch.worth import REPLICATIONS, Worth
+from trimtab.records.batch.replications import REPLICATIONS
+from trimtab.records.batch.worth import Worth
 from trimtab.records.parquet.files import read_table
 from trimtab.worth.fleet_images import FleetImage, Side
 from trimtab.worth.ranking import first_few
