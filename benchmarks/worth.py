@@ -87,7 +87,8 @@ def main() -> None:
         write_dump(folder / "jobs.txt", given.jobs, given.images)
         write_images(folder / "images.csv", given.images)
         command = [
-            str(Path(sys.executable).parent / "trimtab"), "worth", "jobs.txt", "--images", "images.csv",
+            str(Path(sys.executable).parent / "trimtab"), "worth", "jobs.txt",
+            "--images", "images.csv",
             "--nodes", f"64c512g8gpu:{NODES}", "--output", "worth",
         ]  # fmt: skip
         walls_s, cpus_s = [], []
