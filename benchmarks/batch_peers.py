@@ -109,6 +109,10 @@ def jobs_table(
             "most_parts": parts,
             "serial_share": 0.0,
             "counted": True,
+            "model": "",
+            "checkpoint_interval_s": np.nan,
+            "checkpoint_cost_s": np.nan,
+            "restart_cost_s": np.nan,
         }
     )
 

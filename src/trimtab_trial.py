@@ -15,8 +15,11 @@ folder. Otherwise a program that wants to be paused and to go on later writes it
 in `folder()` before it calls `epoch_end`, whose name tells the epoch to go on with, as in
 `f"{folder()}/{epoch + 1}.pt"`, and begins with the one of `first_epoch()`, where that is not 0.
 
+Of a program of several ranks, as under torchrun or mpirun, each may call these functions: rank 0
+alone speaks with the tuner, after all reporting ranks ended the epoch, and all get its answer.
+
 This file needs nothing but Python 3.8 and what every Python has loaded anyway: no module that a
-slim environment may lack. It can be copied beside a program. One process of a program may use it.
+slim environment may lack. It can be copied beside a program.
 """
 
 import os
@@ -35,6 +38,10 @@ _READ_BYTES = 4096
 _ROUND_S = 0.25  # of batches, before they are reported: an answer has to be waited for
 _MOST_TIMES = 500  # of a report: of more, as many at equal distances
 _LOADED_AT = time.monotonic()
+# Of torchrun and accelerate, Open MPI, MPICH and Intel MPI, PMIx, Slurm.
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
+_LOOK_S = 0.005  # between looks for what another rank wrote
+_ARRIVAL_S = 2.0  # for ranks that may never report, at the first epoch of a process
 
 
 class _Tuner:
@@ -44,16 +51,10 @@ class _Tuner:
         self.pid = os.getpid()
         self.not_set: dict[str, str] = {}
         self.settings: dict[str, int] = {}
-        try:
-            # Not waiting: where the tuner is gone the other ends are closed.
-            self._reports = os.open(f"{folder}/channel/reports", os.O_WRONLY | os.O_NONBLOCK)
-            self._answers = os.open(f"{folder}/channel/answers", os.O_RDONLY | os.O_NONBLOCK)
-        except OSError as error:
-            sys.exit(f"trimtab_trial: {_VARIABLE}={folder}: no tuner is there: {error}")
-        os.set_blocking(self._reports, True)
-        os.set_blocking(self._answers, True)
+        self._channel = f"{folder}/channel"
+        self._open(folder)
         training_s = "null" if began_at is None else repr(time.monotonic() - began_at)
-        self._ask(f'{{"trimtab_trial": {_PROTOCOL}, "training_s": {training_s}}}')
+        self._ask("hello", f'{{"trimtab_trial": {_PROTOCOL}, "training_s": {training_s}}}')
         self._began_at = time.monotonic() if began_at is None else began_at
         self.first_epoch = self.settings.pop("first_epoch", 0)
         self._apply()
@@ -61,14 +62,42 @@ class _Tuner:
     def report(self, epoch: int, metrics: "dict[str, float]") -> None:
         wall_s = time.monotonic() - self._began_at
         self._ask(
+            str(epoch),
             f'{{"epoch": {epoch}, "wall_s": {wall_s!r}, "metrics": {_object(metrics)}, '
-            f'"not_set": {_object(self.not_set)}}}'
+            f'"not_set": {_object(self.not_set)}}}',
         )
         self._apply()
         self._began_at = time.monotonic()
 
-    def _ask(self, message: str) -> None:
-        """Send a message and wait for the answer: settings for what follows, or to stop."""
+    def _open(self, folder: str) -> None:
+        try:
+            # Not waiting: where the tuner is gone the other ends are closed.
+            self._reports = os.open(f"{self._channel}/reports", os.O_WRONLY | os.O_NONBLOCK)
+            self._answers = os.open(f"{self._channel}/answers", os.O_RDONLY | os.O_NONBLOCK)
+        except OSError as error:
+            sys.exit(f"trimtab_trial: {_VARIABLE}={folder}: no tuner is there: {error}")
+        os.set_blocking(self._reports, True)
+        os.set_blocking(self._answers, True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        self._told = os.open(f"{self._channel}/told", flags, 0o600)
+        self._waited_for: set[str] = set()  # ranks that report epochs
+        self._has_waited = False
+
+    def _ask(self, key: str, message: str) -> None:
+        """Send a message and wait for the answer: settings for what follows, or to stop.
+
+        `key` is `hello` or the epoch, by which other ranks find the answer.
+        """
+        verb, *words = self._exchange(key, message).split()
+        if verb == "stop":
+            sys.exit(0)
+        for word in words:
+            name, _, value = word.partition("=")
+            self.settings[name] = int(value)
+
+    def _exchange(self, key: str, message: str) -> str:
+        if key != "hello":
+            self._wait_for_ranks(int(key))
         left = message.encode("utf-8", "replace") + b"\n"
         answer = b""
         try:
@@ -81,12 +110,28 @@ class _Tuner:
                 answer += piece
         except BrokenPipeError:
             sys.exit("trimtab_trial: the tuner has ended")
-        verb, *words = answer.decode().split()
-        if verb == "stop":
-            sys.exit(0)
-        for word in words:
-            name, _, value = word.partition("=")
-            self.settings[name] = int(value)
+        os.write(self._told, key.encode() + b" " + answer)
+        return answer.decode()
+
+    def _wait_for_ranks(self, epoch: int) -> None:
+        """Wait until the other ranks have ended `epoch`: their checkpoints are complete then.
+
+        A rank that has reported no epoch yet may never do so, and is waited for only briefly.
+        """
+        until = 0.0 if self._has_waited else time.monotonic() + _ARRIVAL_S
+        self._has_waited = True
+        while True:
+            behind = False
+            for name in os.listdir(self._channel):
+                if name.startswith("rank_"):
+                    ended, pid = _read(f"{self._channel}/{name}").split() or ("-1", "0")
+                    if int(ended) >= 0:
+                        self._waited_for.add(name)
+                    known = name in self._waited_for or time.monotonic() < until
+                    behind |= int(ended) < epoch and known and _lives(int(pid))
+            if not behind:
+                return
+            time.sleep(_LOOK_S)
 
     def _apply(self) -> None:
         """Give the thread pools of what the program has loaded the number of threads it is told."""
@@ -105,6 +150,54 @@ class _Tuner:
                 pools.threadpool_limits(limits=threads)
         except Exception as error:  # a library's own; training goes on with what there was
             self.not_set["threads"] = f"{type(error).__name__}: {error}"
+
+
+class _OtherRank(_Tuner):
+    """The other end of a rank besides 0: what rank 0 was told, in a file."""
+
+    def _open(self, folder: str) -> None:
+        self._own = f"{self._channel}/rank_{_rank()}"
+
+    def _exchange(self, key: str, message: str) -> str:
+        with open(f"{self._own}.new", "w") as file:
+            file.write(f"{-1 if key == 'hello' else key} {self.pid}")
+        os.replace(f"{self._own}.new", self._own)  # noqa: PTH105  pathlib may be missing
+        while True:
+            whole, _, _ = _read(f"{self._channel}/told").rpartition("\n")
+            for line in whole.splitlines():
+                its_key, _, answer = line.partition(" ")
+                if its_key == key or answer == "stop":
+                    return answer
+            if not os.path.exists(f"{self._channel}/reports"):  # noqa: PTH110
+                sys.exit("trimtab_trial: the tuner has ended")
+            time.sleep(_LOOK_S)
+
+
+def _rank() -> int:
+    """Return this process' rank; 0 where it is alone."""
+    for name in RANKS:
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    distributed = sys.modules.get("torch.distributed")  # of processes that torch has spawned
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return int(distributed.get_rank())
+    return 0
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
 
 
 _tuner: "_Tuner | None" = None
@@ -187,7 +280,8 @@ def _connected(began_at: "float | None" = None) -> "_Tuner | None":
     """Return the tuner, where there is one; at first, say when the first epoch began or now."""
     global _tuner
     if _tuner is None and tuned():
-        _tuner = _Tuner(os.environ[_VARIABLE], began_at)
+        kind = _OtherRank if _rank() else _Tuner
+        _tuner = kind(os.environ[_VARIABLE], began_at)
     if _tuner is not None and _tuner.pid != os.getpid():
         raise RuntimeError(
             f"trimtab_trial is used by process {_tuner.pid}, and {os.getpid()} was forked from it: "

@@ -1,7 +1,8 @@
 """A queue under several policies: their schedules as files, their figures as a document."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from pydantic import ValidationError
 from trimtab.batch.curves import EnergyCurve
 from trimtab.batch.demands import largest_demand, suggested_nodes
 from trimtab.batch.figures import offered_load, recorded_waits, waits_of
+from trimtab.batch.interruptions.checkpoints import Checkpoint, with_checkpoints
+from trimtab.batch.interruptions.spot import Reclaims, Spot
 from trimtab.batch.model import kinds_of
 from trimtab.batch.operation import (
     AS_THEY_ARE,
@@ -26,11 +29,12 @@ from trimtab.batch.power_cap import with_room_and_power
 from trimtab.batch.readers.read import ReadJobs
 from trimtab.batch.simulate import BatchResult, simulate_batch
 from trimtab.batch.sleep import Sleep, sleeps_of
+from trimtab.batch.throughputs import Throughputs
 from trimtab.batch.window import WARM_UP, in_window
 from trimtab.clusters.cluster import Cluster, NodeType
 from trimtab.errors import UserError
 from trimtab.records.batch.comparison import NodeGroup, PolicyOutcome, QueueComparison
-from trimtab.records.batch.tables import BATCH_JOBS, BATCH_SCHEDULE
+from trimtab.records.batch.tables import BATCH_JOBS, BATCH_RUNS, BATCH_SCHEDULE
 from trimtab.records.document import first_mistake
 from trimtab.records.parquet.files import write_table
 
@@ -47,13 +51,21 @@ def compare_policies(
     sleep: Sleep | None = None,
     operation: Operation = AS_THEY_ARE,
     warm_up: float = WARM_UP,
+    checkpoint: Checkpoint | None = None,
+    spots: Sequence[Spot] = (),
+    seed: int = 1,
+    throughputs: Throughputs | None = None,
 ) -> QueueComparison:
     """Simulate the jobs of `file` under each policy; write all results into `folder`.
 
     These are `comparison.json`, which is returned, `jobs.parquet` (BATCH_JOBS) of the jobs that fit
-    the nodes, as `in_window` returns them, and for each policy a table BATCH_SCHEDULE. Raises
-    UserError if no job fits the nodes.
+    the nodes, as `in_window` returns them, and for each policy a table BATCH_SCHEDULE, and
+    BATCH_RUNS where jobs were interrupted. `checkpoint` is of jobs that name none of their own.
+    Nodes of `spots` are reclaimed at times drawn with `seed`. Raises UserError if no job fits the
+    nodes.
     """
+    if checkpoint is not None:
+        read = replace(read, jobs=with_checkpoints(read.jobs, checkpoint))
     without_power = [each.name for each in cluster.node_types if not has_power(each)]
     if (price or carbon) and len(without_power) == len(cluster.node_types):
         raise UserError(
@@ -88,6 +100,8 @@ def compare_policies(
             autoscale=operation.autoscale,
             power_cap_w=operation.power_cap_w,
             images=operation.images,
+            reclaims=Reclaims(spots, cluster, seed) if spots else None,
+            throughputs=throughputs,
         )
         for name, each in policies.items()
     }
@@ -117,6 +131,7 @@ def compare_policies(
                 *_about_jobs(jobs, cluster, next(iter(results.values()))),
                 *_about_sleep(sleep),
                 *about_operation(jobs, operation),
+                *_about_spot(spots, seed),
             ],
             over_cap=int(over_cap.sum()),
         )
@@ -127,6 +142,8 @@ def compare_policies(
         ) from None
     for outcome in document.policies:
         write_table(folder / outcome.schedule, BATCH_SCHEDULE, results[outcome.policy].schedule)
+        if outcome.runs is not None:
+            write_table(folder / outcome.runs, BATCH_RUNS, results[outcome.policy].runs)
     document.write(folder / "comparison.json")
     return document
 
@@ -148,6 +165,14 @@ def _about_sleep(sleep: Sleep | None) -> Iterator[str]:
         yield (
             f"idle nodes sleep after {sleep.after_s:g} s; assumed are {sleep.wake_s:g} s to wake up"
             f" and {sleep.power_share:.0%} of the idle power"
+        )
+
+
+def _about_spot(spots: Sequence[Spot], seed: int) -> Iterator[str]:
+    for spot in spots:
+        yield (
+            f"{spot.node_type}: each node is reclaimed {spot.per_node_hour:g} times an hour on"
+            f" average, without notice, for {spot.back_after_s:g} s (exponential, seed {seed})"
         )
 
 
@@ -195,6 +220,8 @@ def _outcome(
     has_gpus = any(each.gpu_milli for each in cluster.node_types)
     shares = {name: min(1.0, share) for name, share in result.utilisation.items()}  # rounding
     grams = cost_of_energy(carbon, result) if carbon else None
+    found = result.interruptions
+    has_costs = found.count > 0 or found.checkpoint_h > 0
     return PolicyOutcome(
         policy=name,
         schedule=f"schedule_{_stem(name)}.parquet",
@@ -210,6 +237,8 @@ def _outcome(
         deadlines=deadlines_of(jobs[counted], schedule),
         startups=startups_of(result, operation.images),
         node_use=node_use(result, operation),
+        interruptions=found if has_costs else None,
+        runs=f"runs_{_stem(name)}.parquet" if found.count else None,
     )
 
 
@@ -224,11 +253,11 @@ def cost_of_energy(curve: EnergyCurve, result: BatchResult) -> float:
 
     The idle energy counts as drawn evenly, also where nodes sleep.
     """
-    runs = result.schedule
+    runs = result.runs
     active = curve.of_runs(
         runs["start_s"].to_numpy(), runs["end_s"].to_numpy(), runs["energy_j"].to_numpy()
     )
-    begin_s = np.array([runs["submit_s"].min()])
+    begin_s = np.array([result.schedule["submit_s"].min()])
     whole = begin_s, begin_s + result.makespan_s, np.array([result.idle_energy_j])
     return active + curve.of_runs(*whole)
 

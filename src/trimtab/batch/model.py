@@ -8,12 +8,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trimtab.batch.images import ImageStart
+from trimtab.batch.interruptions.checkpoints import progress_of
 from trimtab.batch.kernel import layout
 from trimtab.batch.kernel.layout import NIL, NO_CAP, WHOLE_GPU, BatchState
 from trimtab.batch.nodes import has_gpu_type
 from trimtab.batch.policies.base import BatchPolicy, answers
 from trimtab.batch.power import milliwatts, node_power, power_of_parts
 from trimtab.batch.sleep import Sleep
+from trimtab.batch.throughputs import Throughputs
 from trimtab.clusters.cluster import Cluster, NodeType
 from trimtab.errors import UserError
 
@@ -63,13 +65,15 @@ def reference_speed(
     return np.nan
 
 
-def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
+def kinds_of(jobs: pd.DataFrame, cluster: Cluster, throughputs: Throughputs | None = None) -> Kinds:
     """Return the kinds of parts of `jobs` (BATCH_JOBS).
 
     A share of more than one GPU is rounded up to whole ones, and each part has a thousandth of a
-    core or more. Run times are of `reference_speed`.
+    core or more. Run times are of `reference_speed`. Jobs whose model is in `throughputs` are as
+    fast as it says, and run on the types that it has.
     """
     gpu = jobs["gpu_milli"].to_numpy(np.int64)
+    modelled = throughputs is not None
     demands = pd.DataFrame(
         {
             "cpu": np.maximum(jobs["cpu_milli"].to_numpy(np.int64), 1),
@@ -78,6 +82,7 @@ def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
             "distinct": jobs["distinct"].to_numpy(bool).astype(np.int64),
             "gpu_type": jobs["gpu_type"].astype(str).str.lower().to_numpy(),
             "run_gpu_type": jobs["run_gpu_type"].astype(str).str.lower().to_numpy(),
+            "model": jobs["model"].astype(str).to_numpy() if modelled else "",
         }
     )
     groups = demands.groupby(list(demands.columns), sort=True)
@@ -104,6 +109,8 @@ def kinds_of(jobs: pd.DataFrame, cluster: Cluster) -> Kinds:
             reference = reference_speed(cluster, speeds, name, ran_on)
             own = (distinct["gpu_type"] == name) & (distinct["run_gpu_type"] == ran_on)
             slowdown[of_these & own.to_numpy()] = np.where(able, reference / speeds, np.inf)
+    if throughputs is not None:
+        throughputs.apply(slowdown, distinct, rows["gpu"] > 0, cluster)
     slowdown[most_parts == 0] = np.inf
     return Kinds(of_job, rows, slowdown, power_w, most_parts)
 
@@ -184,7 +191,11 @@ def build_state(
     clock = np.zeros(1, layout.CLOCK)
     clock["backfill"], clock["half_life_s"] = int(policy.backfill), policy.usage_half_life_s
     clock["reorder_at_s"], clock["head"], clock["shadow_type"] = np.inf, NIL, NIL
-    clock["free"] = NIL
+    clock["free"], clock["reclaim_at_s"] = NIL, np.inf
+    clock["submissions"] = clock["unfinished"] = count
+    progress = progress_of(jobs)
+    clock["interrupts"] = policy.rounds or progress["saves"].any()
+    clock["rounds"] = policy.rounds
     rows = np.zeros(count, layout.JOB)
     for name in ("submit_s", "run_s"):
         rows[name] = jobs[name]
@@ -257,6 +268,8 @@ def build_state(
         np.ones(types + 1, np.int64),
         of_images,
         np.full((nodes, len(images)), np.inf),
+        progress,
+        np.zeros(0, layout.RUN),
     )
     state = with_space(state)
     for name in ("cpu", "memory", "gpu"):
@@ -300,7 +313,7 @@ def shares(rows: NDArray[np.void], kinds: Kinds, cluster: Cluster) -> NDArray[np
 
 
 def with_space(s: BatchState) -> BatchState:
-    """Return `s` with more space for allocations, and for the profile where it is short."""
+    """Return `s` with more space for allocations, the profile and interrupted runs."""
     clock, before = s.clock[0], len(s.allocations)
     rows = np.zeros(
         max(_SPACE, 2 * before, before + int(s.jobs["most_parts"].max(initial=1))),
@@ -313,7 +326,9 @@ def with_space(s: BatchState) -> BatchState:
     steps = max(_SPACE, 2 * s.profile.shape[1])
     profile = np.zeros((len(s.steps), steps), layout.STEP)
     profile[:, : s.profile.shape[1]] = s.profile
-    return s._replace(allocations=rows, profile=profile)
+    runs = np.zeros(max(_SPACE, 2 * len(s.runs)) + int(clock["running"]), layout.RUN)
+    runs[: len(s.runs)] = s.runs
+    return s._replace(allocations=rows, profile=profile, runs=runs)
 
 
 def _preferred(kinds: Kinds, cluster: Cluster, policy: BatchPolicy) -> NDArray[np.int64]:

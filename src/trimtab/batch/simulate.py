@@ -11,8 +11,20 @@ from numpy.typing import NDArray
 
 from trimtab.batch.figures import bounded_slowdown
 from trimtab.batch.images import ImageStart
-from trimtab.batch.kernel.layout import DONE, NEED_SPACE, NIL, BatchState
-from trimtab.batch.kernel.loop import run, run_planned
+from trimtab.batch.interruptions.rounds import assign_round
+from trimtab.batch.interruptions.runs import all_runs, interruptions_of, runs_table
+from trimtab.batch.interruptions.spot import Reclaims, with_stand_ins
+from trimtab.batch.kernel.layout import (
+    DONE,
+    MOST_INTERRUPTIONS,
+    NEED_ORDER,
+    NEED_SPACE,
+    NIL,
+    NODE_RECLAIMED,
+    STUCK,
+    BatchState,
+)
+from trimtab.batch.kernel.loop import run, run_planned, run_rounds
 from trimtab.batch.model import (
     Kinds,
     at_levels,
@@ -23,8 +35,10 @@ from trimtab.batch.model import (
 from trimtab.batch.policies.base import Backfill, BatchPolicy, WaitingJobs, answers
 from trimtab.batch.power_cap import with_room_and_power
 from trimtab.batch.sleep import Sleep, sleeps_of
+from trimtab.batch.throughputs import Throughputs
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
+from trimtab.records.batch.comparison import Interruptions
 from trimtab.records.batch.tables import BATCH_SCHEDULE
 
 
@@ -44,10 +58,12 @@ class BatchResult:
     no room for. `raised_estimates`: jobs that ran longer than their estimate, which counts as long.
     `makespan_s`: from the first submission of these jobs to the last end. `utilisation`: busy share
     of cores and GPUs in it. `active_energy_j` is above idle. `allocations`: job, node, parts, and
-    GPUs as bits, one row for parts of a job on a node; None unless they are kept. `over_cap`: those
-    of `left_out` that need more power alone than the cap. `peak_power_w` counts a job's active
-    power from when it gets its nodes. `hours_on`: hours of nodes that are not switched off, by
-    type. `pulls`: how many nodes pulled each image; `cold_starts`: jobs that waited for one.
+    GPUs as bits, one row for parts of a job on a node of its last run; None unless they are kept.
+    `over_cap`: those of `left_out` that need more power alone than the cap. `peak_power_w` counts a
+    job's active power from when it gets its nodes. `hours_on`: hours of nodes that are not switched
+    off or reclaimed, by type. `pulls`: how many nodes pulled each image; `cold_starts`: jobs that
+    waited for one. `runs` (BATCH_RUNS) has also the runs that were interrupted, in the order of
+    their ends.
     """
 
     schedule: pd.DataFrame
@@ -63,6 +79,8 @@ class BatchResult:
     pulls: dict[str, int]
     cold_starts: int
     allocations: pd.DataFrame | None
+    runs: pd.DataFrame
+    interruptions: Interruptions
 
 
 def simulate_batch(
@@ -74,6 +92,8 @@ def simulate_batch(
     autoscale: Mapping[str, Sleep] | None = None,
     power_cap_w: float | None = None,
     images: Mapping[str, ImageStart] | None = None,
+    reclaims: Reclaims | None = None,
+    throughputs: Throughputs | None = None,
     keep_allocations: bool = False,
 ) -> BatchResult:
     """Simulate `jobs` (BATCH_JOBS) on `cluster` under `policy`.
@@ -81,11 +101,12 @@ def simulate_batch(
     All parts of a job run on nodes of one type, at the level that the policy chooses. With `sleep`,
     nodes sleep where they are idle for long, and jobs wait for them to wake up. `autoscale` says
     the same of nodes that are off until they are needed, by type. With `images`, jobs wait for
-    theirs. Raises UserError where no job has room, and where the policy gives no number for each
-    job or node type.
+    theirs. With `reclaims`, nodes are lost for a time, and their jobs go back to the queue.
+    `throughputs`: of models. Raises UserError where no job has room, where the policy gives no
+    number for each job or node type, and where a job is interrupted without end.
     """
     _check_attributes(policy)
-    kinds = kinds_of(jobs, cluster)
+    kinds = kinds_of(jobs, cluster, throughputs)
     sleeps = sleeps_of(cluster, sleep, autoscale or {})
     room, over_cap = with_room_and_power(jobs, kinds, cluster, sleeps, power_cap_w)
     if not room.any():
@@ -95,23 +116,35 @@ def simulate_batch(
     images = images or {}
     state = build_state(jobs, kinds, cluster, policy, sleeps, power_cap_w, images)
     state.clock["keeps"] = keep_allocations
-    state = _run(jobs, state, policy)
-    assert not np.isnan(state.jobs["start_s"]).any()
-    schedule = _schedule(jobs, state, kinds, cluster)
+    if reclaims is not None:
+        state = with_stand_ins(state, cluster, reclaims)
+    state = _run(jobs, state, cluster, policy, reclaims)
+    runs, rows = all_runs(state), state.jobs[: len(jobs)]
+    table = runs_table(runs, rows, kinds.power_w, cluster)
+    assert not np.isnan(rows["start_s"]).any()
+    schedule = _schedule(jobs, table)
     return BatchResult(
         schedule=schedule,
         left_out=int((~room).sum()),
         raised_estimates=int((jobs["run_s"] > jobs["estimate_s"]).sum()),
-        **_totals(schedule, state, kinds, cluster, sleeps),
+        **_totals(schedule, runs, state, kinds, cluster, sleeps),
         over_cap=int(over_cap.sum()),
         peak_power_w=float(state.clock["peak_mw"][0]) / 1000,
-        pulls=_pulls(state, images),
-        cold_starts=int((state.jobs["pulls"] > 0).sum()),
+        pulls=_pulls(runs, rows, images),
+        cold_starts=len(np.unique(runs["job"][runs["pulls"] > 0])),
         allocations=_allocations(jobs, state) if keep_allocations else None,
+        runs=table.assign(job=jobs["job"].to_numpy()[table["job"]]),
+        interruptions=interruptions_of(runs, rows, kinds.rows),
     )
 
 
-def _run(jobs: pd.DataFrame, state: BatchState, policy: BatchPolicy) -> BatchState:
+def _run(
+    jobs: pd.DataFrame,
+    state: BatchState,
+    cluster: Cluster,
+    policy: BatchPolicy,
+    reclaims: Reclaims | None,
+) -> BatchState:
     clock = state.clock[0]
     row = np.zeros(state.free.shape[1], np.int64)
     facts = _Facts(
@@ -121,18 +154,28 @@ def _run(jobs: pd.DataFrame, state: BatchState, policy: BatchPolicy) -> BatchSta
     )
     if policy.reorder_s == math.inf:
         slots = np.arange(len(jobs))
-        state.jobs["order"] = _order(facts, state, policy, slots, 0.0)
+        state.jobs["order"][slots] = _order(facts, state, policy, slots, 0.0)
         clock["ordered"] = len(jobs)
     going = run_planned if policy.backfill == Backfill.CONSERVATIVE else run
+    if policy.rounds:
+        going, clock["reorder_at_s"] = run_rounds, 0.0
     while (reason := going(state, row)) != DONE:
-        if reason == NEED_SPACE:
+        if reason == STUCK:
+            raise _stuck(jobs, state)
+        if reason == NEED_SPACE or clock["space"] == 0:
             state = with_space(state)
+        if reason == NODE_RECLAIMED and reclaims is not None:
+            reclaims.reclaim(state)
+        if reason != NEED_ORDER:
             continue
         now_s = float(clock["now_s"])
-        slots = state.waiting[: clock["waiting"]].copy()
         if now_s >= clock["reorder_at_s"] or clock["reorder_at_s"] == math.inf:
             rounds = now_s // policy.reorder_s + 1
             clock["reorder_at_s"] = max(rounds * policy.reorder_s, np.nextafter(now_s, math.inf))
+        if policy.rounds:
+            assign_round(state, cluster, policy)
+            continue
+        slots = state.waiting[: clock["waiting"]].copy()
         order = _order(facts, state, policy, slots, now_s)
         state.jobs["order"][slots] = order
         state.waiting[: len(slots)] = slots[np.lexsort((slots, order))]
@@ -185,30 +228,41 @@ def _order(
     return order
 
 
-def _schedule(jobs: pd.DataFrame, s: BatchState, kinds: Kinds, cluster: Cluster) -> pd.DataFrame:
-    rows = s.jobs
-    start_s = rows["start_s"] + rows["waking_s"]
-    wait_s, run_s = start_s - rows["submit_s"], rows["end_s"] - start_s
-    power_w = kinds.power_w[rows["kind"], rows["type"]] * rows["parts"]
-    names = np.array([node_type.name for node_type in cluster.node_types])
+def _schedule(jobs: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    interrupted, last = runs[runs["interrupted"]], runs[~runs["interrupted"]]
+    last = last.set_index(jobs.index)
+    wait_s, run_s = last["start_s"] - jobs["submit_s"], last["end_s"] - last["start_s"]
+    start_s, energy_j = last["start_s"].copy(), last["energy_j"]
+    startup_s, interruptions = last["startup_s"], pd.Series(0, jobs.index)
+    if len(interrupted):
+        of_job = interrupted.groupby("job")
+        interruptions = of_job.size().reindex(jobs.index, fill_value=0)
+        start_s.update(of_job["start_s"].min())
+        before_s = (of_job["end_s"].sum() - of_job["start_s"].sum()).reindex(jobs.index).fillna(0.0)
+        energy_j = energy_j + of_job["energy_j"].sum().reindex(jobs.index).fillna(0.0)
+        startup_s = startup_s + of_job["startup_s"].sum().reindex(jobs.index).fillna(0.0)
+        wait_s, run_s = wait_s - before_s, run_s + before_s
     schedule = jobs[["job", "name", "user", "queue", "submit_s"]].assign(
         start_s=start_s,
-        end_s=rows["end_s"],
-        wait_s=wait_s,
-        bounded_slowdown=bounded_slowdown(pd.Series(wait_s + run_s), jobs["run_s"]),
-        node_type=names[rows["type"]],
-        nodes=rows["nodes"],
-        parts=rows["parts"],
-        startup_s=rows["startup_s"],
-        energy_j=power_w * run_s,
+        end_s=last["end_s"],
+        wait_s=wait_s.clip(lower=0.0),
+        bounded_slowdown=bounded_slowdown(wait_s + run_s, jobs["run_s"]),
+        node_type=last["node_type"],
+        nodes=last["nodes"],
+        parts=last["parts"],
+        startup_s=startup_s,
+        energy_j=energy_j,
+        interruptions=interruptions,
     )
     return pd.DataFrame(schedule[BATCH_SCHEDULE.names])
 
 
-def _pulls(s: BatchState, images: Mapping[str, ImageStart]) -> dict[str, int]:
+def _pulls(
+    runs: NDArray[np.void], rows: NDArray[np.void], images: Mapping[str, ImageStart]
+) -> dict[str, int]:
     pulls = np.zeros(len(images), np.int64)
-    has_image = s.jobs["image"] != NIL
-    np.add.at(pulls, s.jobs["image"][has_image], s.jobs["pulls"][has_image])
+    image = rows["image"][runs["job"]]
+    np.add.at(pulls, image[image != NIL], runs["pulls"][image != NIL])
     return dict(zip(images, pulls.tolist(), strict=True))
 
 
@@ -224,6 +278,7 @@ def _allocations(jobs: pd.DataFrame, s: BatchState) -> pd.DataFrame:
 
 def _totals(
     schedule: pd.DataFrame,
+    runs: NDArray[np.void],
     s: BatchState,
     kinds: Kinds,
     cluster: Cluster,
@@ -231,12 +286,13 @@ def _totals(
 ) -> dict[str, Any]:
     end_s = float(schedule["end_s"].max())
     makespan_s = end_s - float(schedule["submit_s"].min())
-    run_s = s.jobs["end_s"] - s.jobs["start_s"]  # a job has its nodes while they wake up
+    run_s = runs["end_s"] - runs["start_s"]  # a job has its nodes while they wake up
+    kind, parts = s.jobs["kind"][runs["job"]], runs["parts"]
     counts = np.array(cluster.counts)
     utilisation = {}
     for name, asked, field in (("cpu", "cpu", "cpu_milli"), ("gpu", "gpu", "gpu_milli")):
         whole = float(counts @ [float(getattr(each, field)) for each in cluster.node_types])
-        busy = kinds.rows[asked][s.jobs["kind"]].astype(np.float64) * s.jobs["parts"] * run_s
+        busy = kinds.rows[asked][kind].astype(np.float64) * parts * run_s
         if whole > 0 and makespan_s > 0:
             utilisation[name] = float(busy.sum()) / (whole * makespan_s)
     of_type = cluster.type_of_node
@@ -245,7 +301,9 @@ def _totals(
     after_s = s.types["sleep_after_s"][of_type]
     asleep_s = s.nodes["asleep_s"] + np.maximum(idle_s - after_s, 0.0)
     saved = np.array([1.0 - (each.power_share if each else 0.0) for each in sleeps])[of_type]
-    on_s = np.bincount(of_type, makespan_s - np.where(s.types["off"][of_type], asleep_s, 0.0))
+    away_s = _away_s(s, end_s)
+    off_s = np.where(s.types["off"][of_type], asleep_s, 0.0)
+    on_s = np.bincount(of_type, makespan_s - away_s - off_s)
     return {
         "hours_on": {
             each.name: float(hours)
@@ -253,6 +311,23 @@ def _totals(
         },
         "makespan_s": makespan_s,
         "utilisation": utilisation,
-        "idle_energy_j": float(idle_w @ (makespan_s - saved * asleep_s)),
+        "idle_energy_j": float(idle_w @ (makespan_s - away_s - saved * asleep_s)),
         "active_energy_j": float(schedule["energy_j"].sum()),
     }
+
+
+def _away_s(s: BatchState, end_s: float) -> NDArray[np.float64]:
+    """Return how long each node was reclaimed, up to the last end of a job."""
+    stand_ins = s.jobs[int(s.clock[0]["submissions"]) :]
+    away_s: NDArray[np.float64] = s.nodes["reclaimed_s"].copy()
+    if len(stand_ins):
+        away_s -= np.maximum(np.nan_to_num(stand_ins["end_s"]) - end_s, 0.0)
+    return away_s
+
+
+def _stuck(jobs: pd.DataFrame, s: BatchState) -> UserError:
+    job = jobs.iloc[int(s.progress["interruptions"].argmax())]
+    return UserError(
+        f"job {job['name']}, of {job['run_s']:,.0f} s, was interrupted {MOST_INTERRUPTIONS:,} times"
+        " and does not end; expected a lower rate of --spot, or a shorter --checkpoint interval"
+    )

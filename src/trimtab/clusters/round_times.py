@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.clusters.compiled import compiled, lean
+from trimtab.clusters.waves import NO_WAVES, WavePhases
 from trimtab.errors import UserError
 
 _DISTRIBUTIONS = ("deterministic", "exponential", "erlang", "lognormal")
@@ -29,7 +30,9 @@ class RoundServiceTimes:
 
     All four have the `distribution`: deterministic, exponential, erlang or lognormal. The last two
     have the squared coefficient of variation `scv` (1/k for Erlang, with a whole k). Map tasks are
-    in `map_stages` stages, one after the other, each of as many tasks.
+    in `map_stages` stages, one after the other, each of as many tasks. Where `map_wave` is given,
+    tasks run in waves of as many as there are slots, and the waves have the times, also
+    `reduce_wave`.
     """
 
     setup_s: float
@@ -39,6 +42,8 @@ class RoundServiceTimes:
     distribution: str = "exponential"
     scv: float = 1.0
     map_stages: int = 1
+    map_wave: WavePhases = NO_WAVES
+    reduce_wave: WavePhases = NO_WAVES
 
     def __post_init__(self) -> None:
         if self.distribution not in _DISTRIBUTIONS:
@@ -128,6 +133,23 @@ def _makespan(free_s: Any, times_s: Any) -> float:
 
 
 @compiled
+def _waves(seed: Any, job: int, round_number: int, first: int, waves: int, tables: Any) -> float:
+    """Return the time of `waves` waves, one after the other; `first` numbers the first one."""
+    begin, jumps, leaving = tables
+    total = 0.0
+    for wave in range(first, first + waves):
+        draw = uniform(seed, job, round_number, wave, 0) * begin[-1]
+        phase = np.searchsorted(begin, draw, side="right")
+        step = 1
+        while phase < len(leaving):
+            total -= math.log(uniform(seed, job, round_number, wave, step)) / leaving[phase]
+            draw = uniform(seed, job, round_number, wave, step + 1) * leaving[phase]
+            phase = np.searchsorted(jumps[phase], draw, side="right")
+            step += 2
+    return total
+
+
+@compiled
 def _round(
     seed: Any,
     job: int,
@@ -138,7 +160,10 @@ def _round(
     kind: int,
     shape: float,
     slots: int,
+    wave: Any,
 ) -> float:
+    if len(wave[0]):
+        return _waves(seed, job, round_number, first, -(-tasks // max(1, slots)), wave)
     times_s = np.empty(tasks)
     for task in range(tasks):
         times_s[task] = _time(seed, job, round_number, first + task, mean, kind, shape)
@@ -154,10 +179,12 @@ def _service_times(
     means: Any,
     kind: int,
     shape: float,
+    waves: Any,
     work_s: Any,
     dropped: Any,
 ) -> None:
     jobs, maps, reduces, slots = columns
+    map_wave, reduce_wave = waves
     for row in range(len(jobs)):
         job = jobs[row]
         total = _time(seed, job, _SETUP, 0, means[_SETUP], kind, shape)
@@ -165,12 +192,16 @@ def _service_times(
         for stage in range(stages):
             kept = kept_tasks(kept, theta)
             first = stage * maps[row]
-            total += _round(seed, job, _MAP, first, kept, means[_MAP], kind, shape, slots[row])
+            total += _round(
+                seed, job, _MAP, first, kept, means[_MAP], kind, shape, slots[row], map_wave
+            )
             dropped[row] += maps[row] - kept
         if reduces[row] > 0:
             kept = kept_tasks(reduces[row], theta)
             total += _time(seed, job, _SHUFFLE, 0, means[_SHUFFLE], kind, shape)
-            total += _round(seed, job, _REDUCE, 0, kept, means[_REDUCE], kind, shape, slots[row])
+            total += _round(
+                seed, job, _REDUCE, 0, kept, means[_REDUCE], kind, shape, slots[row], reduce_wave
+            )
             dropped[row] += reduces[row] - kept
         work_s[row] = total
 
@@ -197,7 +228,8 @@ def service_times(
     columns = tuple(
         np.ascontiguousarray(column, np.int64) for column in (jobs, map_tasks, reduce_tasks, slots)
     )
+    waves = rounds.map_wave.tables(), rounds.reduce_wave.tables()
     _service_times(
-        np.uint64(seed), columns, drop_ratio, stages, means, kind, shape, work_s, dropped
+        np.uint64(seed), columns, drop_ratio, stages, means, kind, shape, waves, work_s, dropped
     )
     return work_s, dropped

@@ -136,12 +136,15 @@ class Configurations:
     def _check_schedule(self) -> None:
         """Raise ConfigError where a file that the schedule names is wrong or does not fit."""
         experiment = self.root.experiment
-        for name in experiment.schedule.clusters:
+        worth = experiment.worth
+        for name in [*experiment.schedule.clusters, *worth.clusters]:
             for node_type in self.option("cluster", name).nodes:
                 self.option("hardware", node_type)
         for name in experiment.schedule.policies:
             self.option("policy", name)
-        for name in experiment.schedule.traces:
+        if worth.objective:
+            self.option("objective", worth.objective)
+        for name in [*experiment.schedule.traces, *worth.traces]:
             for job_class, facts in self.option("trace", name).classes.items():
                 if facts.workload and facts.workload not in experiment.workloads:
                     raise ConfigError(
@@ -153,6 +156,9 @@ class Configurations:
             for trace in experiment.schedule.traces:
                 self._check_room(cluster, trace)
                 self._check_protection(cluster, trace)
+        for cluster in worth.clusters:
+            for trace in worth.traces:
+                self._check_room(cluster, trace)
         for name in experiment.schedule.objectives:
             for trace in experiment.schedule.traces:
                 missing = set(self.option("trace", trace).classes) - set(

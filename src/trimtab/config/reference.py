@@ -97,5 +97,5 @@ def _default(spec: "dataclasses.Field[Any]") -> str:
     if spec.default is not dataclasses.MISSING:
         return f"`{json.dumps(spec.default)}`"
     if spec.default_factory is not dataclasses.MISSING:
-        return f"`{json.dumps(spec.default_factory())}`"
+        return f"`{json.dumps(spec.default_factory(), default=vars)}`"
     return "**mandatory**"

@@ -29,6 +29,7 @@ from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.enclave import Enclave
 from trimtab.config.groups.experiment import Experiment, Platform
 from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.jobs.worth import PricesConfig, WorthCells
 from trimtab.config.groups.learning.characterization import Characterization
 from trimtab.config.groups.learning.workload import LearningWorkload
 from trimtab.config.groups.objective import Objective
@@ -125,6 +126,14 @@ class DeflateStage(TraceStage):
     """What the deflator's search for an objective depends on."""
 
     objective: Objective
+
+
+@dataclass(config=CHECKED)
+class WorthStage(TraceStage):
+    """What the worth of each stage to a trace depends on; `worth` names this cell alone."""
+
+    worth: WorthCells
+    prices: PricesConfig
 
 
 @dataclass(config=CHECKED)

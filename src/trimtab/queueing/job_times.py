@@ -1,7 +1,7 @@
 """Processing times of jobs of rounds on an engine: setup, map tasks, shuffle, reduce tasks."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,8 +47,7 @@ class TaskModel:
 
     def __post_init__(self) -> None:
         _check_tasks(self.map_tasks, self.reduce_tasks, self.slots)
-        if self.map_stages < 1:
-            raise ModelError(f"a job has one stage of map tasks or more, not {self.map_stages}")
+        _check_stages(self.map_stages)
         for name in ("setup_s", "map_task_s", "shuffle_s", "reduce_task_s"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ModelError(f"{name} is a time from 0 on, not {getattr(self, name)}")
@@ -60,21 +59,22 @@ class TaskModel:
 
         Raises ModelError where a job may have no work at all.
         """
-        left, stages = self.map_tasks, []
-        for _ in range(self.map_stages):
-            left = _after_dropping(left, map_drop_ratio)
-            stages.append(self._round(left, 0.0, self.map_task_s))
+        stages = [
+            self._round(left, self.map_task_s)
+            for left in _stages(self.map_tasks, self.map_stages, map_drop_ratio)
+        ]
         return _in_sequence(
             [
                 _once(exponential(1 / self.setup_s) if self.setup_s else None),
                 *stages,
                 _once(exponential(1 / self.shuffle_s) if self.shuffle_s else None),
-                self._round(self.reduce_tasks, reduce_drop_ratio, self.reduce_task_s),
+                self._round(
+                    _after_dropping(self.reduce_tasks, reduce_drop_ratio), self.reduce_task_s
+                ),
             ]
         )
 
-    def _round(self, tasks: Mapping[int, float], drop_ratio: float, task_s: float) -> "_Round":
-        left = _after_dropping(tasks, drop_ratio)
+    def _round(self, left: Mapping[int, float], task_s: float) -> "_Round":
         most = max(left) if task_s else 0
         if not most:
             return _once(None)
@@ -91,7 +91,7 @@ class WaveModel:
 
     `setup` and `shuffle` may be None. `map_wave` and `reduce_wave` are the time of one wave: by
     `fit_two_moments` from measured means and variations, or `erlang` with many phases for tasks of
-    equal time (Rocha's thesis, section 4.3.2).
+    equal time (Rocha's thesis, section 4.3.2). `map_stages` as in TaskModel.
     """
 
     setup: PhaseType | None
@@ -101,9 +101,11 @@ class WaveModel:
     map_tasks: Mapping[int, float]
     reduce_tasks: Mapping[int, float]
     slots: int
+    map_stages: int = 1
 
     def __post_init__(self) -> None:
         _check_tasks(self.map_tasks, self.reduce_tasks, self.slots)
+        _check_stages(self.map_stages)
 
     def processing_time(
         self, map_drop_ratio: float = 0.0, reduce_drop_ratio: float = 0.0
@@ -112,19 +114,24 @@ class WaveModel:
 
         Raises ModelError where a job may have no work at all.
         """
+        stages = [
+            self._round(left, self.map_wave)
+            for left in _stages(self.map_tasks, self.map_stages, map_drop_ratio)
+        ]
+        reduces = _after_dropping(self.reduce_tasks, reduce_drop_ratio)
         return _in_sequence(
             [
                 _once(self.setup),
-                self._round(self.map_tasks, map_drop_ratio, self.map_wave),
+                *stages,
                 _once(self.shuffle),
-                self._round(self.reduce_tasks, reduce_drop_ratio, self.reduce_wave),
+                self._round(reduces, self.reduce_wave),
             ]
         )
 
-    def _round(self, tasks: Mapping[int, float], drop_ratio: float, wave: PhaseType) -> "_Round":
+    def _round(self, left: Mapping[int, float], wave: PhaseType) -> "_Round":
         waves: dict[int, float] = {}
-        for left, chance in _after_dropping(tasks, drop_ratio).items():
-            count = -(-left // self.slots)
+        for tasks, chance in left.items():
+            count = -(-tasks // self.slots)
             waves[count] = waves.get(count, 0.0) + chance
         most = max(waves)
         if not most:
@@ -173,6 +180,21 @@ def _after_dropping(tasks: Mapping[int, float], drop_ratio: float) -> dict[int, 
         kept = effective_tasks(number, drop_ratio)
         left[kept] = left.get(kept, 0.0) + chance
     return left
+
+
+def _stages(
+    tasks: Mapping[int, float], stages: int, drop_ratio: float
+) -> Iterator[dict[int, float]]:
+    """Yield the tasks that each stage runs: it drops of those that the one before has left."""
+    left = dict(tasks)
+    for _ in range(stages):
+        left = _after_dropping(left, drop_ratio)
+        yield left
+
+
+def _check_stages(map_stages: int) -> None:
+    if map_stages < 1:
+        raise ModelError(f"a job has one stage of map tasks or more, not {map_stages}")
 
 
 def _check_tasks(

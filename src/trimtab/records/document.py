@@ -21,12 +21,14 @@ class Document(BaseModel):
     Documents of more than `most_bytes` are refused: reading takes up to thirty times as much
     memory.
 
-    `version` increases if the meaning of a file changes; files of other versions are refused.
+    `version` increases if the meaning of a file changes. Files of other versions are refused, but
+    for `reads_too`: of these, a class reads each key as its newest version has it.
     """
 
     model_config = PART | ConfigDict(frozen=True)
     stage: ClassVar[str]
     most_bytes: ClassVar[int] = 1 << 24
+    reads_too: ClassVar[tuple[int, ...]] = ()
     version: int
 
     @classmethod
@@ -50,7 +52,7 @@ class Document(BaseModel):
         if version is _NO_OBJECT:
             raise TrimtabError(f"{path}: expected an object; {again}")
         expected = cls.model_fields["version"].default
-        if version != expected or isinstance(version, bool):
+        if version not in (expected, *cls.reads_too) or isinstance(version, bool):
             given = "no version" if version is None else f"version {str(version)[:_SHOWN]}"
             raise TrimtabError(f"{path}: has {given}, this trimtab reads {expected}; {again}")
         try:

@@ -6,7 +6,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART
-from trimtab.records.values import AboveZero, Amount, Measure, Share
+from trimtab.records.values import AboveZero, Amount, Measure, Share, Text
 
 RANKS = (50, 95, 99)  # percentiles of response times
 # The mean of a count over replications may have a fraction.
@@ -85,3 +85,22 @@ class TotalFigures(JobFigures):
     makespan_s_half_width_99: Amount | None = None
     idle_energy_j_half_width_99: Amount | None = None
     active_energy_j_half_width_99: Amount | None = None
+
+
+@dataclass(frozen=True, config=PART, kw_only=True)
+class PredictionErrors:
+    """How well run time, energy and power of a class' jobs on a type of node were predicted.
+
+    Means of the jobs that stayed on one node, without set-up and idle power, and means of the
+    errors relative to each job, without sign.
+    """
+
+    job_class: Text
+    node_type: Text
+    jobs: Annotated[int, Field(ge=1)]
+    run_time_s: Amount
+    energy_j: Amount
+    power_w: Amount
+    run_time_error_pct: Amount
+    energy_error_pct: Amount
+    power_error_pct: Amount

@@ -11,7 +11,12 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
-from trimtab.records.figures import ClassFigures, ResponseFigures, TotalFigures
+from trimtab.records.figures import (
+    ClassFigures,
+    PredictionErrors,
+    ResponseFigures,
+    TotalFigures,
+)
 from trimtab.records.trace_facts import ServiceSource
 from trimtab.records.values import Amount, EnergySource, ExitCode, Text, Whole
 
@@ -47,11 +52,13 @@ class Summary(Document):
     `offered_load` is of the drawn jobs as they are. `load` is known before the simulation, with
     dropped tasks, sprints and repeats of evicted jobs; null for arrivals without a steady state, or
     if infinite. `unstable_because` is empty for a queue that does not grow without bound.
-    `protection` is null if no class is secure.
+    `protection` is null if no class is secure. `predictions` are those of HEATS, and empty under
+    other policies and in version 4.
     """
 
     stage: ClassVar[str] = "schedule"
-    version: Literal[4] = 4
+    reads_too: ClassVar[tuple[int, ...]] = (4,)
+    version: Literal[4, 5] = 5
     cluster: Text
     trace: Text
     policy: Text
@@ -67,15 +74,28 @@ class Summary(Document):
     energy_source: EnergySource
     service_source: ServiceSource
     protection: Protection | None
+    predictions: list[PredictionErrors] = Field(default_factory=list)
+
+
+@dataclass(frozen=True, config=PART)
+class MeanBounds:
+    """Bounds of a mean response time, s, that always hold."""
+
+    low_s: Amount
+    high_s: Amount
 
 
 class FormulaResponse(Document):
-    """Response times by class and their model, or why there are none."""
+    """Response times by class and their model, or why there are none.
+
+    `bounds` are by class, where the model is an approximation with bounds.
+    """
 
     stage: ClassVar[str] = "schedule"
     version: Literal[1] = 1
     model: Text = ""
     classes: dict[Text, ResponseFigures] = Field(default_factory=dict)
+    bounds: dict[Text, MeanBounds] = Field(default_factory=dict)
     not_possible_because: Text = ""
 
     @model_validator(mode="after")

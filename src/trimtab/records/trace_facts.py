@@ -44,6 +44,24 @@ class MeasuredWorkload:
     no_clear_change: tuple[Text, ...]
 
 
+class MeasuredPair(Document):
+    """A workload in both environments, measured on another machine; `source` says how."""
+
+    stage: ClassVar[str] = "debloat"
+    version: Literal[1] = 1
+    source: Text
+    original: MeasuredWorkload
+    debloated: MeasuredWorkload
+
+    @model_validator(mode="after")
+    def _is_one_workload_in_each(self) -> Self:
+        if (self.original.environment, self.debloated.environment) != ("original", "debloated"):
+            raise ValueError("original, debloated: not in these environments")
+        if self.original.workload != self.debloated.workload:
+            raise ValueError("debloated: another workload than the original's")
+        return self
+
+
 @dataclass(frozen=True, config=PART)
 class ClassFacts:
     """The jobs of one class.

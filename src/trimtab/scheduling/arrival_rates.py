@@ -1,9 +1,12 @@
 """The arrivals of a drawn trace: rates by class, or a marked Markovian arrival process."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from trimtab.clusters.cluster import WHOLE_GPU
+from trimtab.clusters.hardware_types import node_type_of
 from trimtab.clusters.round_times import service_times
 from trimtab.config.groups.jobs.arrivals import ArrivalKind
 from trimtab.config.groups.trace import TraceConfig
@@ -12,7 +15,7 @@ from trimtab.queueing.mmap import MarkedArrivals, modulated
 from trimtab.records.trace_facts import MeasuredWorkload
 from trimtab.scheduling.from_config import rounds_of
 from trimtab.scheduling.synthetic import synthetic_class
-from trimtab.traces.generators import RoundCounts, rates_for_load
+from trimtab.traces.generators import RoundCounts, SyntheticClass, rates_for_load
 
 _SAMPLE = 20_000  # jobs that estimate the mean service time
 
@@ -23,9 +26,8 @@ def poisson_rates(stage: TraceStage, original: Mapping[str, MeasuredWorkload]) -
     if config.arrivals.rate_per_s:
         rates = [config.arrivals.rate_per_s * share for share in parts]
     else:
-        demand = list(_demands(stage, original).values())
-        load = config.arrivals.load * _capacity(stage)
-        rates = rates_for_load(load, demand, parts).tolist()
+        work_s, share = _demand(stage, original, parts)
+        rates = rates_for_load(config.arrivals.load / share, work_s, parts).tolist()
     return dict(zip(config.classes, rates, strict=True))
 
 
@@ -44,8 +46,8 @@ def arrival_process(stage: TraceStage, original: Mapping[str, MeasuredWorkload])
         )
     if not given.load:
         return process
-    demand = list(_demands(stage, original).values())
-    return process.scaled(given.load * _capacity(stage) / float(process.rates @ demand))
+    work_s, share = _demand(stage, original, process.rates.tolist())
+    return process.scaled(given.load / share / float(process.rates @ work_s))
 
 
 def shares(config: TraceConfig) -> list[float]:
@@ -54,33 +56,45 @@ def shares(config: TraceConfig) -> list[float]:
     return [facts.share / total for facts in config.classes.values()]
 
 
-def _demands(stage: TraceStage, original: Mapping[str, MeasuredWorkload]) -> dict[str, float]:
-    return {name: _demand(stage, name, original.get(name)) for name in stage.trace.classes}
+def _demand(
+    stage: TraceStage, original: Mapping[str, MeasuredWorkload], parts: Sequence[float]
+) -> tuple[list[float], float]:
+    """Return the mean service time of each class, s, and the share of the cluster that jobs hold.
+
+    On an engine that is all of it. Elsewhere it is of the cores, the GPUs or the memory, whichever
+    is the scarcest, with the classes' `parts` of all jobs.
+    """
+    drawn = [synthetic_class(stage, name, original.get(name)) for name in stage.trace.classes]
+    work_s = [_work_s(stage, each) for each in drawn]
+    if stage.cluster.engine_slots:
+        return work_s, 1.0
+    capacity = np.zeros(3)
+    for count, machine in zip(stage.cluster.nodes.values(), stage.hardware, strict=True):
+        node = node_type_of(machine, count)
+        capacity += np.array([node.cpu_milli, node.gpu_milli, node.memory_bytes]) * machine.speed
+    weights = np.array(parts) * work_s
+    if not weights.any():
+        return work_s, 1.0  # without work there is no load
+    held = [(each.cpu_milli, _held_gpu_milli(each), each.memory_bytes) for each in drawn]
+    mean_held = weights @ np.array(held, float) / weights.sum()
+    # Jobs that ask for what no node has are refused when they are placed.
+    return work_s, float((mean_held / np.where(capacity > 0, capacity, math.inf)).max())
 
 
-def _demand(stage: TraceStage, name: str, measured: MeasuredWorkload | None) -> float:
-    """Return the demand of an average job: core seconds, or seconds of an engine."""
-    synthetic, engine_slots = synthetic_class(stage, name, measured), stage.cluster.engine_slots
-    if not isinstance(synthetic.work, RoundCounts):
-        cores = 1.0 if engine_slots else synthetic.cpu_milli / 1000
-        return synthetic.work.mean * cores
+def _work_s(stage: TraceStage, drawn: SyntheticClass) -> float:
+    """Return the mean service time of a class of jobs on the reference node, s."""
+    if not isinstance(drawn.work, RoundCounts):
+        return drawn.work.mean
     jobs = np.arange(_SAMPLE)
-    maps = np.full(_SAMPLE, synthetic.work.map_tasks.counts[0])
-    reduces = np.full(_SAMPLE, synthetic.work.reduce_tasks.counts[0])
-    slots = np.full(_SAMPLE, max(1, engine_slots or synthetic.cpu_milli // 1000))
-    rounds = rounds_of(stage.trace.classes[name].rounds)
+    maps = np.full(_SAMPLE, drawn.work.map_tasks.counts[0])
+    reduces = np.full(_SAMPLE, drawn.work.reduce_tasks.counts[0])
+    slots = np.full(_SAMPLE, max(1, drawn.cpu_milli // 1000))
+    rounds = rounds_of(stage.trace.classes[drawn.name].rounds)
     return float(service_times(rounds, stage.trace.seed, jobs, maps, reduces, slots)[0].mean())
 
 
-def _capacity(stage: TraceStage) -> float:
-    """Return the cluster's capacity in core seconds of the reference node per second.
-
-    An engine counts as 1: it runs one job at a time.
-    """
-    if stage.cluster.engine_slots:
-        return 1.0
-    counts = stage.cluster.nodes.values()
-    return sum(
-        count * machine.cores * machine.speed
-        for count, machine in zip(counts, stage.hardware, strict=True)
-    )
+def _held_gpu_milli(drawn: SyntheticClass) -> int:
+    """Return what a job holds of GPUs, in thousandths: more than one are whole ones."""
+    if drawn.gpu_milli < WHOLE_GPU:
+        return drawn.gpu_milli
+    return -(-drawn.gpu_milli // WHOLE_GPU) * WHOLE_GPU

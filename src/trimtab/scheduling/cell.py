@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
@@ -14,8 +16,11 @@ from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import JobClassConfig
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
+from trimtab.policies.heats.errors import prediction_errors
+from trimtab.policies.heats.policy import Heats
+from trimtab.policies.heats.training import HeatsParameters, train
 from trimtab.policies.registry import build_policy
-from trimtab.records.figures import ClassFigures, JobFigures
+from trimtab.records.figures import ClassFigures, JobFigures, PredictionErrors
 from trimtab.records.summary import CellFigures, Protection, Summary
 from trimtab.scheduling.deflator import loss_pct
 from trimtab.scheduling.load import CellLoad, warn_if_unstable
@@ -26,6 +31,7 @@ from trimtab.simulation.result import Result
 from trimtab.simulation.simulate import simulate
 
 _SAMPLES = 200
+_PREDICTED = 100_000  # jobs, enough for means
 FiguresT = TypeVar("FiguresT", bound=JobFigures)
 _HALF_WIDTH = "_half_width_99"
 _CONFIDENCE = 0.99
@@ -72,11 +78,25 @@ def simulate_cell(
         energy_source="modelled",
         service_source=setting.facts.service_source,
         protection=_protection(setting, policy, replications),
+        predictions=_predictions(setting, policy, built, destination / "jobs.parquet"),
     ).write(destination / "summary.json")
 
 
 def _finite(load: CellLoad | None) -> float | None:
     return load.total if load is not None and math.isfinite(load.total) else None
+
+
+def _predictions(
+    setting: Setting, config: PolicyConfig, policy: Policy, jobs: Path
+) -> list[PredictionErrors]:
+    """Return the errors of HEATS' predictions, as first trained, on the first jobs of a cell."""
+    if type(policy) is not Heats:
+        return []
+    facts = facts_of(setting)
+    model = train(facts, HeatsParameters(**config.parameters))
+    with pq.ParquetFile(jobs) as file:
+        finished: pd.DataFrame = next(file.iter_batches(_PREDICTED)).to_pandas()
+    return list(prediction_errors(model, facts, finished))
 
 
 def _protection(setting: Setting, policy: PolicyConfig, replications: int) -> Protection | None:

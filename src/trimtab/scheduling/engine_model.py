@@ -13,9 +13,9 @@ from trimtab.config.groups.jobs.arrivals import ArrivalKind
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig, TraceConfig
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
-from trimtab.queueing.job_times import TaskModel
+from trimtab.queueing.job_times import TaskModel, WaveModel
 from trimtab.queueing.mmap import MarkedArrivals
-from trimtab.queueing.phase_type import PhaseType, fit_two_moments
+from trimtab.queueing.phase_type import PhaseType, erlang, fit_two_moments
 from trimtab.records.trace_facts import MeasuredWorkload
 from trimtab.scheduling.arrival_rates import arrival_process, poisson_rates
 from trimtab.scheduling.deflator import EngineClass, EnginePower
@@ -41,8 +41,9 @@ def engine_classes(
     unprotected jobs.
 
     Where all times are exponential and all jobs equal, processing times follow equation 4.1 of
-    Rocha's thesis. Otherwise they have a phase-type distribution with the mean and variance of
-    drawn jobs. Raises UserError without an engine or stationary arrivals, and for equal priorities.
+    Rocha's thesis. Jobs of waves have the waves' phases (section 4.3.2). Otherwise processing times
+    have a phase-type distribution with the mean and variance of drawn jobs. Raises UserError
+    without an engine or stationary arrivals, and for equal priorities.
     """
     cluster, config = stage.cluster, stage.trace
     if not cluster.engine_slots or config.arrivals.kind not in STATIONARY:
@@ -105,7 +106,7 @@ def _engine_class(
 
     @cache
     def processing_time(drop_ratio: float) -> PhaseType:
-        return _processing_time(facts.rounds, cluster.engine_slots, drop_ratio, seed)
+        return processing_time_of(facts.rounds, cluster.engine_slots, drop_ratio, seed)
 
     return EngineClass(
         name=name,
@@ -115,18 +116,20 @@ def _engine_class(
     )
 
 
-def _processing_time(rounds: RoundsConfig, slots: int, drop_ratio: float, seed: int) -> PhaseType:
-    if rounds.distribution == "exponential" and not rounds.size_scv:
-        model = TaskModel(
-            setup_s=rounds.set_up_s,
-            map_task_s=rounds.map_task_s,
-            shuffle_s=rounds.shuffle_s if rounds.reduce_tasks else 0.0,
-            reduce_task_s=rounds.reduce_task_s,
-            map_tasks={rounds.map_tasks: 1.0},
-            reduce_tasks={rounds.reduce_tasks: 1.0},
-            slots=slots,
-            map_stages=rounds.map_stages,
-        )
+def is_exact(rounds: RoundsConfig) -> bool:
+    """Return whether `processing_time_of` has the very distribution of the jobs' times."""
+    if rounds.size_scv:
+        return False
+    if rounds.map_wave.start:
+        phased = rounds.distribution in ("exponential", "erlang")
+        return phased or not (rounds.set_up_s or rounds.shuffle_s)
+    return rounds.distribution == "exponential"
+
+
+def processing_time_of(rounds: RoundsConfig, slots: int, drop_ratio: float, seed: int) -> PhaseType:
+    """Return the time of jobs that run `slots` tasks at once; exact where `is_exact` says so."""
+    if is_exact(rounds):
+        model = _waves(rounds, slots) if rounds.map_wave.start else _tasks(rounds, slots)
         return model.processing_time(drop_ratio, drop_ratio)
     maps, reduces, places = (
         np.full(_SAMPLE, count) for count in (rounds.map_tasks, rounds.reduce_tasks, slots)
@@ -138,3 +141,36 @@ def _processing_time(rounds: RoundsConfig, slots: int, drop_ratio: float, seed: 
     # A job's size is independent of its tasks' times: E[(XY)^2] = E[X^2] E[Y^2].
     scv = (1 + rounds.size_scv) * (1 + float(drawn_s.var()) / mean_s**2) - 1
     return fit_two_moments(mean_s, max(scv, _LEAST_SCV))
+
+
+def _tasks(rounds: RoundsConfig, slots: int) -> TaskModel:
+    return TaskModel(
+        setup_s=rounds.set_up_s,
+        map_task_s=rounds.map_task_s,
+        shuffle_s=rounds.shuffle_s if rounds.reduce_tasks else 0.0,
+        reduce_task_s=rounds.reduce_task_s,
+        map_tasks={rounds.map_tasks: 1.0},
+        reduce_tasks={rounds.reduce_tasks: 1.0},
+        slots=slots,
+        map_stages=rounds.map_stages,
+    )
+
+
+def _waves(rounds: RoundsConfig, slots: int) -> WaveModel:
+    phases = rounds.phases if rounds.distribution == "erlang" else 1
+
+    def once(mean_s: float) -> PhaseType | None:
+        return erlang(phases, phases / mean_s) if mean_s else None
+
+    map_wave = PhaseType(np.array(rounds.map_wave.start), np.array(rounds.map_wave.transitions))
+    last = rounds.reduce_wave if rounds.reduce_wave.start else rounds.map_wave
+    return WaveModel(
+        setup=once(rounds.set_up_s),
+        map_wave=map_wave,
+        shuffle=once(rounds.shuffle_s) if rounds.reduce_tasks else None,
+        reduce_wave=PhaseType(np.array(last.start), np.array(last.transitions)),
+        map_tasks={rounds.map_tasks: 1.0},
+        reduce_tasks={rounds.reduce_tasks: 1.0},
+        slots=slots,
+        map_stages=rounds.map_stages,
+    )

@@ -16,6 +16,7 @@ from trimtab.records.figures import ResponseFigures
 from trimtab.records.summary import FormulaResponse
 from trimtab.scheduling.deflator import EngineClass, EnginePower
 from trimtab.scheduling.engine_model import engine_arrivals, engine_classes, engine_power
+from trimtab.scheduling.equal_servers import response_of_equal_servers
 from trimtab.scheduling.setting import Setting, facts_of
 
 
@@ -27,6 +28,8 @@ def calculate(setting: Setting, policy: PolicyConfig) -> FormulaResponse:
     """
     built = build_policy(policy.kind, policy.parameters, facts_of(setting))
     try:
+        if not setting.stage.cluster.engine_slots:
+            return response_of_equal_servers(setting.stage, setting.facts.original, built, policy)
         classes = engine_classes(setting.stage, setting.facts.original, setting.bound)
         arrivals = engine_arrivals(setting.stage, setting.facts.original)
         power = engine_power(setting.stage.cluster, setting.stage.hardware)

@@ -6,8 +6,10 @@ from dataclasses import replace
 from trimtab.clusters.cluster import MOST_GPUS, Cluster, JobClass, NodeType, Outage
 from trimtab.clusters.hardware_types import node_type_of
 from trimtab.clusters.round_times import RoundServiceTimes
+from trimtab.clusters.waves import WavePhases
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.jobs.waves import WaveConfig
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
 from trimtab.errors import UserError
 from trimtab.records.trace_facts import MeasuredWorkload
@@ -75,7 +77,13 @@ def rounds_of(rounds: RoundsConfig) -> RoundServiceTimes:
         distribution=rounds.distribution,
         map_stages=rounds.map_stages,
         scv=1 / rounds.phases if rounds.distribution == "erlang" else rounds.scv,
+        map_wave=_phases_of(rounds.map_wave),
+        reduce_wave=_phases_of(rounds.reduce_wave),
     )
+
+
+def _phases_of(wave: WaveConfig) -> WavePhases:
+    return WavePhases(tuple(wave.start), tuple(map(tuple, wave.transitions)))
 
 
 def measured_work(measured: MeasuredWorkload, hardware: Hardware) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ from trimtab.records.images.cold_start import ColdStart
 from trimtab.records.measured_rounds import MeasuredRounds, RoundTimes
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import LIBRARIES, RUNS
-from trimtab.records.trace_facts import MeasuredWorkload
+from trimtab.records.trace_facts import MeasuredPair, MeasuredWorkload
 
 _CONDITIONS = {"original": "before", "debloated": "after"}
 _COMPARED = ("work_s", "cold_start_s", "active_w")
@@ -47,9 +47,16 @@ def read_measured(
     targets' files. Raises UserError as measured_workload and reading documents do.
     """
     idle_w = {machine.name: machine.idle_w for machine in stage.hardware}
-    named = {name: facts for name, facts in stage.trace.classes.items() if facts.workload}
+    named = {
+        name: facts
+        for name, facts in stage.trace.classes.items()
+        if facts.workload or facts.measured
+    }
 
     def workload(facts: JobClassConfig, environment: str) -> MeasuredWorkload:
+        if facts.measured:
+            pair = MeasuredPair.read(Path(facts.measured))
+            return pair.original if environment == "original" else pair.debloated
         found = measured_workload(verify_runs, libraries, facts.workload, environment, idle_w)
         return with_image_start(found, Path(facts.image_start)) if facts.image_start else found
 

@@ -7,6 +7,7 @@ Tuning" (MLSys 2020). It has the synchronous one's number of configurations. Thi
 decides what to train next, given the scores so far.
 """
 
+import itertools
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -107,6 +108,26 @@ def repeated_halving(fidelity: Fidelity, reduction: int, trials: int, work: floa
     """
     once = successive_halving(fidelity.levels, reduction, trials)
     return once * max(1, int(work / work_epochs(once, fidelity)))
+
+
+def with_trials(brackets: Sequence[Bracket], reduction: int, trials: int) -> list[Bracket]:
+    """Return `brackets`, repeated or cut such that they begin with `trials` configurations.
+
+    Of a cut bracket, each rung promotes one trial in `reduction`, and at least one.
+    """
+    found, left = list[Bracket](), trials
+    for bracket in itertools.cycle(brackets):
+        if left <= 0:
+            return found
+        first = min(left, bracket[0].trials)
+        found.append(
+            tuple(
+                Rung(min(rung.trials, max(1, first // reduction**number)), rung.level)
+                for number, rung in enumerate(bracket)
+            )
+        )
+        left -= first
+    return found
 
 
 @dataclass

@@ -10,6 +10,7 @@ from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.tuning.fidelity import Budget, Fidelity
 from trimtab.tuning.hyperband import Bracket, RungJob, work_epochs
 from trimtab.tuning.score import Failure, Score
+from trimtab.tuning.search.limits import NO_LIMITS, SearchLimits
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.system.machine import installed_memory_gib
 from trimtab.tuning.system.system_tuner import MeasuredEpoch, Settings
@@ -58,11 +59,26 @@ class Plan:
     machine: WorkerNumber = WorkerNumber()
     memory_gib: float = field(default_factory=installed_memory_gib)
     gpus: Sequence[str] | None = None
+    limits: SearchLimits = NO_LIMITS
+
+    @property
+    def most(self) -> Budget:
+        """The budget of a trial that is trained to the end."""
+        return max(self.fidelity.at(rung.level) for one in self.brackets for rung in one)
 
     @property
     def cpus_of_trials(self) -> int:
         """The number of CPUs of trials while the side task works; on one CPU they alternate."""
         return max(1, len(self.cpus) - self.companion_cpus)
+
+    @property
+    def options(self) -> list[str]:
+        """The names of the parameters that the program gets as options."""
+        tuned = {*self.tuning.model, *self.tuning.training, "epochs"}
+        if self.tuning.data_fraction is not None:
+            tuned.add("data_fraction")
+        words = " ".join(self.workload.command)
+        return sorted(name for name in tuned if f"{{{name}}}" not in words)
 
     def parameters_of(self, configuration: Configuration, budget: Budget) -> dict[str, Any]:
         """Return the program's parameters for a configuration on a budget."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -23,6 +23,7 @@ from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.of_workload import machine_of
 from trimtab.tuning.narrowed import at_defaults
 from trimtab.tuning.score import of_inference
+from trimtab.tuning.search.limits import NO_LIMITS, SearchLimits
 from trimtab.tuning.system.machine import machine_key
 from trimtab.tuning.trials.program_digest import digest_of
 from trimtab.tuning.tuners.base import Tuner, TunerInputs
@@ -48,6 +49,8 @@ class Request:
     device: Device | None = None
     is_described: bool = True
     after: Path | None = None
+    # No part of its identity: a search goes on where a limit is raised.
+    limits: SearchLimits = field(default=NO_LIMITS, repr=False)
 
     @classmethod
     def of(cls, stage: TuneStage, results: Path) -> Self:
@@ -105,6 +108,8 @@ class Request:
         said = [repr(replace(self, after=None)), *map(digest_of, workloads)]
         if self.after is not None:
             said.append(sha256_of(self.after / "trials.parquet"))
+        if self.limits.trials is not None:
+            said.append(f"trials {self.limits.trials}")
         if self._asked.characterized is not None:
             said += self.without_impact
         return folder / "searches" / hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
@@ -132,7 +137,7 @@ class Request:
         except ValueError as error:
             raise UserError(f"tuner {self.tuner.name}: parameters: {error}") from None
         self.judged_by(made)
-        return made
+        return made if self.limits.trials is None else made.with_trials(self.limits.trials)
 
     def judged_by(self, made: Tuner) -> Objective:
         """Return the objective of the tuner's trials.

@@ -182,6 +182,7 @@ def _searched(
             workers=request.workers,
             companion_cpus=its,
             machine=machine,
+            limits=request.limits,
         )
         here.mkdir(parents=True, exist_ok=True)
         space = SearchSpace(tuning)

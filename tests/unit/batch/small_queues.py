@@ -17,6 +17,8 @@ def jobs_of(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
         "group": "", "queue": "", "priority": 0, "recorded_start_s": np.nan,
         "deadline_s": np.nan, "image": "", "serial_share": 0.0,
         "run_gpu_type": "", "counted": True,
+        "model": "", "checkpoint_interval_s": np.nan, "checkpoint_cost_s": np.nan,
+        "restart_cost_s": np.nan,
     }  # fmt: skip
     frame = pd.DataFrame([{**usual, **row} for row in rows])
     for name in ("least_parts", "most_parts"):

@@ -56,6 +56,10 @@ def frame(jobs: Sequence[Job], parts: Sequence[Part] | None = None) -> pd.DataFr
         most_parts=table["parts"],
         serial_share=0.0,
         counted=True,
+        model="",
+        checkpoint_interval_s=np.nan,
+        checkpoint_cost_s=np.nan,
+        restart_cost_s=np.nan,
     )
 
 

@@ -21,7 +21,7 @@ from trimtab.batch.readers.read import read_jobs
 from trimtab.cli.verbs import app
 from trimtab.errors import UserError
 from trimtab.records.batch.comparison import QueueComparison
-from trimtab.records.batch.tables import BATCH_JOBS, BATCH_SCHEDULE
+from trimtab.records.batch.tables import BATCH_JOBS, BATCH_RUNS, BATCH_SCHEDULE
 from trimtab.records.parquet.files import read_table
 
 # The second job waits for the first; the third has room beside the first, but fcfs lets it wait.
@@ -410,3 +410,47 @@ def test_jobs_over_the_cap_are_counted(jobs: Path, capsys: pytest.CaptureFixture
 def test_mistakes_of_operation_are_named(jobs: Path, words: list[str], problem: str) -> None:
     with pytest.raises(UserError, match=re.escape(problem)):
         simulate(jobs, *words)
+
+
+def test_interruptions_are_in_the_document_the_table_and_the_report(
+    jobs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    costs = ["--checkpoint", "100:5:10", "--spot", "64c=3:600", "--seed", "2", "--policy", "easy"]
+    simulate(jobs, "--nodes", "64c:1", *costs)
+    (easy,) = document().policies
+    assert easy.interruptions is not None and easy.interruptions.count > 0
+    runs = read_table(Path("trimtab_schedule", str(easy.runs)), BATCH_RUNS)
+    assert int(runs["interrupted"].sum()) == easy.interruptions.count
+    assert runs["checkpoint_s"].sum() == pytest.approx(3600 * easy.interruptions.checkpoint_h)
+    assert "lost" in capsys.readouterr().out
+    assert "Interruptions" in Path("trimtab_schedule/report.html").read_text()
+
+
+def test_columns_of_checkpoints_override_the_option(jobs: Path) -> None:
+    jobs.write_text(
+        "submit,run,cores,checkpoint_interval_min,checkpoint_cost_s\n0,600,1,1,2\n0,600,1,,\n"
+    )
+    simulate(jobs, "--nodes", "2c:1", "--checkpoint", "300:7", "--policy", "easy")
+    schedule = read_table(Path("trimtab_schedule/schedule_easy.parquet"), BATCH_SCHEDULE)
+    assert schedule["end_s"].tolist() == [600 + 9 * 2, 600 + 7]
+
+
+def test_max_min_preempts_between_types_by_the_shipped_throughputs(jobs: Path) -> None:
+    jobs.write_text(
+        "submit,run,gpus,model\n0,3600,4,CycleGAN\n0,7200,4,A3C\n60,3600,4,LM (batch size 5)\n"
+    )
+    words = ["--nodes", "gpu_v100:1,gpu_k80:1", "--policy", "max_min", "--checkpoint", "inf:10:30"]
+    simulate(jobs, *words, "--throughputs", "gavel")
+    (outcome,) = document().policies
+    costs = outcome.interruptions
+    assert costs is not None and costs.count > 0
+    assert costs.lost_core_h == 0
+    assert costs.restart_h == pytest.approx(costs.count * 30 / 3600)
+    assert costs.checkpoint_h <= costs.count * 10 / 3600 + 1e-9
+
+
+@pytest.mark.parametrize("value", ["0", "-5", "1e-300", "1e300"])
+def test_absurd_checkpoints_of_a_column_count_as_none(jobs: Path, value: str) -> None:
+    jobs.write_text(f"submit,run,cores,checkpoint_interval_s\n0,600,1,{value}\n")
+    simulate(jobs, "--nodes", "1c:1", "--policy", "fcfs")
+    assert document().policies[0].makespan_s == 600

@@ -217,7 +217,7 @@ def write_dias(folder: Path, **changes: Any) -> list[Path]:
     return folders
 
 
-def formula(**changes: float) -> ResponseFigures:
+def formula(**changes: float | None) -> ResponseFigures:
     """The figures of one class in formula.json."""
     keys = ("response_p50_s", "response_p99_s", "waiting_mean_s", "waste_share")
     return ResponseFigures(**dict.fromkeys(keys, 1.0) | changes)

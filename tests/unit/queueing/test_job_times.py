@@ -118,6 +118,17 @@ def test_all_the_stages_of_waves() -> None:
     np.testing.assert_allclose(model.processing_time().laplace(s), expected, rtol=1e-12)
 
 
+def test_stages_of_waves_drop_tasks_in_turn() -> None:
+    wave = fit_two_moments(3.0, 0.4)
+    model = WaveModel(None, wave, None, wave, {41: 1.0}, {0: 1.0}, 20, map_stages=3)
+    s = np.array([0.1, 1 + 1j])
+    np.testing.assert_allclose(model.processing_time().laplace(s), wave.laplace(s) ** 9)
+    # Half of 41 are 21, 11 and 6: two waves, one and one.
+    np.testing.assert_allclose(model.processing_time(0.5).laplace(s), wave.laplace(s) ** 4)
+    with pytest.raises(ModelError, match="one stage of map tasks or more, not 0"):
+        WaveModel(None, wave, None, wave, {41: 1.0}, {0: 1.0}, 20, map_stages=0)
+
+
 def test_one_task_a_wave_is_the_task_model_of_one_slot() -> None:
     task = TaskModel(1.0, 2.0, 3.0, 4.0, {3: 0.5, 2: 0.5}, {2: 1.0}, 1)
     wave = WaveModel(

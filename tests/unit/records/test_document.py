@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import pytest
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from trimtab.errors import TrimtabError, UserError
@@ -51,6 +52,7 @@ def test_a_missing_file_names_the_stage_to_run(tmp_path: Path) -> None:
         ("[]", "expected an object"),
         ('{"parts": []}', "has no version, this trimtab reads 2"),
         ('{"version": 1, "parts": []}', "has version 1, this trimtab reads 2"),
+        ('{"version": [2], "parts": []}', r"has version \[2\], this trimtab reads 2"),
         ('{"version": 2}', "parts: Field required"),
         ('{"version": 2, "parts": [], "more": 1}', "more: Extra inputs"),
         ('{"version": 2, "parts": [{"count": 1}, {"count": "1"}]}', r"parts\[1\]\.count: Input"),
@@ -65,6 +67,25 @@ def test_damage_is_refused_with_the_file_and_the_key(tmp_path: Path, text: str, 
     with pytest.raises(TrimtabError, match=rf"example\.json: .*{said}.*; run the stage") as caught:
         Example.read(path)
     assert "\n" not in str(caught.value)
+
+
+class Lenient(Document):
+    """A document whose version 3 added a key."""
+
+    stage: ClassVar[str] = "profile"
+    reads_too: ClassVar[tuple[int, ...]] = (2,)
+    version: Literal[2, 3] = 3
+    added: list[int] = Field(default_factory=list)
+
+
+def test_an_older_version_is_read_where_the_class_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "lenient.json"
+    path.write_text('{"version": 2}')
+    assert Lenient.read(path) == Lenient(version=2)
+    for version in ("1", "4", "true", "[3]", "null"):
+        path.write_text(f'{{"version": {version}}}')
+        with pytest.raises(TrimtabError, match=r"version.* this trimtab reads 3"):
+            Lenient.read(path)
 
 
 def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:

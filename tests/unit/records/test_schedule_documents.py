@@ -11,12 +11,13 @@ import pytest
 from trimtab.errors import TrimtabError
 from trimtab.records.deflator_search import DeflatorCandidate, DeflatorSearch, SimulatedResponse
 from trimtab.records.document import Document
-from trimtab.records.figures import ClassFigures, ResponseFigures, TotalFigures
+from trimtab.records.figures import ClassFigures, PredictionErrors, ResponseFigures, TotalFigures
 from trimtab.records.measured_rounds import MeasuredRounds, RoundTimes
 from trimtab.records.summary import (
     CellFigures,
     FormulaResponse,
     JobErrors,
+    MeanBounds,
     Protection,
     RealRun,
     Simulator,
@@ -68,6 +69,17 @@ ROUNDS = RoundTimes(1.0, 5.2, 0.7, 1.7, "deterministic", 0.4)
 WORKLOAD = MeasuredWorkload(
     "w", "small", "original", (3.0, 5.1), 1.5, 900, 1024, None, "unknown", ("work_s",)
 )
+PREDICTED = PredictionErrors(
+    job_class="low",
+    node_type="small",
+    jobs=2,
+    run_time_s=3.5,
+    energy_j=70.1,
+    power_w=20.2,
+    run_time_error_pct=0.0,
+    energy_error_pct=14.7,
+    power_error_pct=1.3,
+)
 DOCUMENTS: tuple[Document, ...] = (
     Summary(
         cluster="engine",
@@ -85,6 +97,7 @@ DOCUMENTS: tuple[Document, ...] = (
         energy_source="modelled",
         service_source=ServiceSource.DRAWN,
         protection=Protection(["low"], {"low": "sgx1"}, CELL, CELL, CELL),
+        predictions=[PREDICTED],
     ),
     TraceFacts(
         trace="drawn",
@@ -97,7 +110,11 @@ DOCUMENTS: tuple[Document, ...] = (
         rounds={"low": ROUNDS},
         service_source=ServiceSource.MEASURED_ROUNDS,
     ),
-    FormulaResponse(model="phase-type", classes={"low": ResponseFigures(**RESPONSE)}),
+    FormulaResponse(
+        model="phase-type",
+        classes={"low": ResponseFigures(**RESPONSE)},
+        bounds={"low": MeanBounds(1.5, 2.25)},
+    ),
     RealRun(
         platform="Spark local[2]",
         scale=1.0,
@@ -131,7 +148,7 @@ DOCUMENTS: tuple[Document, ...] = (
 )
 # What may be left out: it is then what it says of a single run.
 OPTIONAL = ("_half_width_99", "drop_ratio", "accuracy_loss_pct", "replications", "pareto", "chosen",
-            "model", "classes", "not_possible_because")  # fmt: skip
+            "model", "classes", "bounds", "predictions", "not_possible_because")  # fmt: skip
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: type(one).__name__)
 
 

@@ -47,6 +47,36 @@ def test_the_load_is_of_all_cores_at_their_speed() -> None:
     assert rates["one"] == pytest.approx(3 * rates["other"])
 
 
+@pytest.mark.parametrize(
+    ("gpus", "memory_gib", "used"),
+    [
+        (1.0, 1.0, 0.75 * 1 / 4),  # two GPUs of the speed 2
+        (1.5, 1.0, 0.75 * 2 / 4),  # more than one are whole ones
+        (0.25, 1.0, 0.75 * 0.25 / 4),
+        (0.0, 8.0, (0.75 * 8 + 0.25 * 1) / (2 * 8 * 2)),
+    ],
+)
+def test_the_load_is_of_the_scarcest_resource(gpus: float, memory_gib: float, used: float) -> None:
+    machine = replace(SMALL, cores=64, gpu_count=1, memory_gib=8.0)
+    config = drawn(
+        trained=JobClassConfig(
+            share=3, gpus=gpus, memory_gib=memory_gib, work=WorkConfig(mean_s=10)
+        ),
+        served=JobClassConfig(memory_gib=1.0, work=WorkConfig(mean_s=10)),
+    )
+    pair = ClusterConfig("pair", {"small": 2})
+    rates = poisson_rates(TraceStage(pair, [machine], config), {})
+    assert sum(rates.values()) * 10 * used == pytest.approx(0.5)
+    assert rates["trained"] == pytest.approx(3 * rates["served"])
+
+
+def test_jobs_of_tasks_load_all_their_cores() -> None:
+    rounds = RoundsConfig(map_tasks=4, set_up_s=1, map_task_s=2, distribution="deterministic")
+    config = drawn(jobs=JobClassConfig(rounds=rounds, cores=2))
+    rates = poisson_rates(TraceStage(PAIR, [SMALL, LARGE], config), {})
+    assert rates["jobs"] * 2 * 5 == pytest.approx(0.5 * (2 * 2.0 + 2 * 4 * 1.0))
+
+
 def test_an_engine_has_one_job_at_a_time() -> None:
     rounds = RoundsConfig(map_tasks=4, set_up_s=1, map_task_s=2, distribution="deterministic")
     config = drawn(jobs=JobClassConfig(rounds=rounds))

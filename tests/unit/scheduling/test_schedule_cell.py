@@ -173,3 +173,20 @@ def test_dropped_tasks_lose_the_accuracy_that_the_trace_says(tmp_path: Path) -> 
     assert classes["low"].accuracy_loss_pct == pytest.approx(10.0)
     assert classes["low"].dropped_tasks == classes["low"].jobs  # one of four
     assert classes["high"].dropped_tasks == 0
+
+
+@pytest.mark.parametrize(("kind", "predicts"), [("heats", True), ("fcfs", False)])
+def test_heats_predictions_are_held_against_its_jobs(
+    kind: str, predicts: bool, shared: Setting, tmp_path: Path
+) -> None:
+    policy = PolicyConfig(kind, kind)
+    simulate_cell(shared, policy, replications=2, is_baseline=True, destination=tmp_path / "cell")
+    found = Summary.read(tmp_path / "cell" / "summary.json").predictions
+    assert bool(found) is predicts
+    jobs = read_table(tmp_path / "cell" / "jobs.parquet", SCHEDULED)
+    stayed = jobs[jobs["migrations"] == 0]
+    assert sum(errors.jobs for errors in found) == (len(stayed) if predicts else 0)
+    for errors in found:
+        # Jobs draw exponential work: a mean is far from most of them. Power follows the cores.
+        assert errors.run_time_error_pct > 30
+        assert errors.power_error_pct < errors.energy_error_pct

@@ -16,8 +16,9 @@ WHOLE_GPU = 1000
 NIL = -1
 NO_CAP = 1 << 62  # of power
 # Why the simulator returns: it is done; it needs space for allocations; jobs need their order.
-# GO_ON: it does not.
-DONE, NEED_SPACE, NEED_ORDER, GO_ON = range(4)
+# a node is reclaimed; a job was interrupted too often. GO_ON: it does not.
+DONE, NEED_SPACE, NEED_ORDER, GO_ON, NODE_RECLAIMED, STUCK = range(6)
+MOST_INTERRUPTIONS = 10_000  # of a job: it would never end
 
 
 def _record(**fields: str) -> np.dtype[np.void]:
@@ -27,17 +28,32 @@ def _record(**fields: str) -> np.dtype[np.void]:
     )
 
 
-# A job. `kind`: of its parts; `order`: the smallest is served first; `ends_s`: its end by the
-# estimate; `type`: of its nodes once it started; `first`: its first allocation; `waking_s`: how
-# long it waits for nodes that slept; `planned_s`, `planned_type`: its reservation under
-# conservative backfilling; `tried`: the last sweep found no room for it. `parts`: its width, the
-# least one until it starts; `run_s` and `estimate_s` are at `recorded_parts`. `startup_s`: how long
-# it waits for its `image` (NIL: none), which `pulls` nodes pull. `held_mw`: its power, as reserved.
+# A job. `run_s` and `estimate_s`: what is left at its next start, at `recorded_parts`; `kind`: of
+# its parts; `order`: the smallest is served first; `ends_s`: its end by the estimate; `type`: of
+# its nodes once it started; `first`: its first allocation; `waking_s`: how long it waits for nodes
+# that slept; `planned_s`, `planned_type`: its reservation under conservative backfilling; `tried`:
+# the last sweep found no room for it. `parts`: its width, the least one until it starts.
+# `startup_s`: how long it waits for its `image` (NIL: none), which `pulls` nodes pull. `held_mw`:
+# its power, as reserved.
 JOB = _record(
     f8="submit_s run_s estimate_s order start_s waking_s end_s ends_s planned_s share "
     "serial_share startup_s",
     i8="kind parts user type first nodes planned_type tried "
     "recorded_parts least_parts most_parts image pulls held_mw",
+)
+# What interruptions leave of a job. While it runs, a checkpoint is written every `interval_s`,
+# which takes `cost_s`; infinite: only if it is preempted. `saves`: it has checkpoints. `restart_s`:
+# what its next start takes on top, `restart_cost_s` once it was interrupted. `leaving`: the last
+# checkpoint is being written since `leaving_s`. `target`: the node type it has in this round.
+PROGRESS = _record(
+    f8="interval_s cost_s restart_cost_s restart_s leaving_s",
+    i8="saves leaving interruptions target",
+)
+# A run that was interrupted: seconds on the nodes, in all, and of these waking them up, restarting,
+# in checkpoints, in work that counts and in work that is lost. Others are as of JOB.
+RUN = _record(
+    f8="start_s end_s waking_s startup_s restart_s checkpoint_s saved_s lost_s",
+    i8="job type parts nodes first pulls",
 )
 # A kind of part: its demands; `distinct`: each on a node of its own.
 KIND = _record(i8="cpu memory gpu distinct")
@@ -55,8 +71,10 @@ TYPE = _record(
 )
 # A node: parts on it; without any, it is idle since `idle_s`; `asleep_s`: until then; `changed` and
 # `reserved`: it is in the list of that name; `idle_before`, `idle_after`: its neighbours in the
-# type's list of idle nodes.
-NODE = _record(f8="idle_s asleep_s", i8="parts changed reserved asleep idle_before idle_after")
+# type's list of idle nodes; `reclaimed_s`: how long it was reclaimed.
+NODE = _record(
+    f8="idle_s asleep_s reclaimed_s", i8="parts changed reserved asleep idle_before idle_after"
+)
 # A kind on a node type. `slowdown`: run time relative to the recorded one, infinite where it cannot
 # run; `most_parts` fit its empty nodes; `failed_parts` had no room at the version `failed_at`, and
 # `kept_out_parts` none beside the reservation at `kept_out_at`.
@@ -72,16 +90,21 @@ IMAGE = _record(f8="cold_s warm_s")
 # What a user has: the share of the cluster now, and the decayed use until `at_s`.
 USER = _record(f8="share usage_s at_s")
 CLOCK = _record(
-    f8="now_s reorder_at_s half_life_s shadow_s",
+    f8="now_s reorder_at_s half_life_s shadow_s reclaim_at_s",
     # `arrived`: jobs submitted so far; `ordered`: of these, those that have an order; `waiting`,
     # `fresh`, `running`, `changed`, `reserved`: lengths of the lists; `free`: the first free
     # allocation, of `space`; `keeps`: allocations of ended jobs stay; `grown`: resources were freed
     # since the last search; `head`: the first waiting job, which has the reservation at `shadow_s`
     # on nodes of `shadow_type`; `most_cpu`, `most_memory`, `most_gpu`: no changed node has more
     # free. Power: `power_mw` now, `peak_mw` until now; `held_mw`: as reserved for running jobs;
-    # `later_mw`: what the first job's reservation leaves at the shadow time.
+    # `later_mw`: what the first job's reservation leaves at the shadow time. `submissions`: jobs in
+    # all; `unfinished`: of these; `interrupts`: jobs can be interrupted or have checkpoints;
+    # `logged`: interrupted runs; `shrunk`: nodes were lost since reservations were made; `rounds`:
+    # the order is asked in intervals only, also while none waits; `stuck`: a job was interrupted
+    # too often.
     i8="arrived ordered waiting fresh running changed reserved free space keeps grown head "
-    "shadow_type backfill most_cpu most_memory most_gpu cap_mw power_mw peak_mw held_mw later_mw",
+    "shadow_type backfill most_cpu most_memory most_gpu cap_mw power_mw peak_mw held_mw later_mw "
+    "submissions unfinished interrupts logged shrunk rounds stuck",
 )
 
 
@@ -110,3 +133,5 @@ class BatchState(NamedTuple):
     steps: NDArray[np.int64]  # [type]: steps of its profile
     images: NDArray[np.void]  # IMAGE
     ready_s: NDArray[np.float64]  # [node, image]: when the node has it; infinite if it has not
+    progress: NDArray[np.void]  # PROGRESS, of each job
+    runs: NDArray[np.void]  # RUN: those that were interrupted

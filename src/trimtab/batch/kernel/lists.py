@@ -77,6 +77,19 @@ def push_end(s: BatchState, length: int, slot: int) -> None:
 
 
 @lean
+def remove_end(s: BatchState, length: int, slot: int) -> None:
+    """Remove a job from anywhere in the heap of ends, which has `length` jobs."""
+    at = 0
+    while s.heap[at] != slot:
+        at += 1
+    while at > 0:  # up to the root, as if it ended first
+        s.heap[at] = s.heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    s.heap[0] = slot
+    pop_end(s, length)
+
+
+@lean
 def pop_end(s: BatchState, length: int) -> int:
     """Remove the job that ends first from the heap, which has `length` jobs, and return it."""
     first, slot = s.heap[0], s.heap[length - 1]

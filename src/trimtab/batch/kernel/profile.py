@@ -185,14 +185,22 @@ def give_back_plan(s: BatchState, slot: int) -> None:
 
 
 @lean
+def take_plan(s: BatchState, slot: int) -> None:
+    """Take in the profile what a job has from now to its estimated end."""
+    job = s.jobs[slot]
+    _change(s, slot, job.type, s.clock[0].now_s, job.ends_s, -1)
+
+
+@lean
 def _plan_again(s: BatchState) -> None:
     """Renew all reservations in order.
 
-    One after the other, as none is later then. But where a job found only fragments at its time,
-    all are taken out first: else it would come behind all others.
+    One after the other, as none is later then. But where nodes were lost, or a job found only
+    fragments at its time, all are taken out first: else it would come behind all others.
     """
     clock = s.clock[0]
-    late = False
+    late = bool(clock.shrunk)
+    clock.shrunk = 0
     for at in range(clock.waiting):
         job = s.jobs[s.waiting[at]]
         late |= job.planned_type != NIL and job.planned_s < clock.now_s

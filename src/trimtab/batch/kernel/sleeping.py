@@ -57,6 +57,15 @@ def fall_asleep(s: BatchState) -> None:
 
 
 @lean
+def sleep_at_once(s: BatchState, number: int, of_type: Any) -> None:
+    """Let an idle node sleep that counts as drawing no more than this already."""
+    if of_type.sleep_after_s < math.inf:
+        _remove_idle(s, number, of_type)
+        s.nodes[number].asleep = 1
+        s.nodes[number].idle_s = s.clock[0].now_s - of_type.sleep_after_s
+
+
+@lean
 def next_sleep_s(s: BatchState) -> float:
     """Return when the next node falls asleep if no job needs it."""
     at_s = math.inf

@@ -3,12 +3,12 @@
 import math
 from typing import Any
 
+from trimtab.batch.kernel.checkpoints import wall_s
 from trimtab.batch.kernel.images import longest_start_s
 from trimtab.batch.kernel.layout import WHOLE_GPU, BatchState
 from trimtab.batch.kernel.lists import insert, pop_end, push_end, remove, running_place
 from trimtab.batch.kernel.nodes import allocate, release, search
 from trimtab.batch.kernel.power import can_wake, is_capped
-from trimtab.batch.kernel.widths import width_factor
 from trimtab.clusters.compiled import inlined, lean
 
 
@@ -37,8 +37,7 @@ def has_space(s: BatchState, slot: int) -> bool:
 def longest_s(s: BatchState, slot: int, number: int) -> float:
     """Return how long a job has nodes of a type at most, by its estimate."""
     job, of_type = s.jobs[slot], s.types[number]
-    lasts_s = job.estimate_s * (s.sites[job.kind, number].slowdown * width_factor(job))
-    lasts_s += longest_start_s(s, job)
+    lasts_s = wall_s(s, slot, number, job.estimate_s) + longest_start_s(s, job)
     return float(lasts_s + of_type.wake_s if of_type.sleep_after_s < math.inf else lasts_s)
 
 
@@ -66,14 +65,20 @@ def _room(s: BatchState, slot: int, number: int, row: Any, keeps: bool) -> int:
 @lean
 def _start(s: BatchState, slot: int, number: int, count: int, row: Any, keeps: bool) -> None:
     job, clock = s.jobs[slot], s.clock[0]
-    slowdown = s.sites[job.kind, number].slowdown * width_factor(job)
     allocate(s, slot, number, count, row, keeps)
     job.type = number
     job.start_s = clock.now_s
-    job.end_s = clock.now_s + job.waking_s + job.run_s * slowdown
-    job.ends_s = clock.now_s + job.waking_s + job.estimate_s * slowdown
+    job.end_s = clock.now_s + job.waking_s + wall_s(s, slot, number, job.run_s)
+    job.ends_s = clock.now_s + job.waking_s + wall_s(s, slot, number, job.estimate_s)
     _used(s, job.user)
     s.users[job.user].share += job.share * (job.parts / job.least_parts)
+    add_running(s, slot)
+
+
+@lean
+def add_running(s: BatchState, slot: int) -> None:
+    """Add a job to the lists of running ones, by its ends."""
+    clock = s.clock[0]
     push_end(s, clock.running, slot)
     insert(s.running, clock.running, running_place(s, slot), slot)
     clock.running += 1
@@ -100,9 +105,15 @@ def end_first(s: BatchState) -> int:
     slot = pop_end(s, clock.running)
     remove(s.running, clock.running, running_place(s, slot))
     clock.running -= 1
+    free_nodes(s, slot)
+    return slot
+
+
+@lean
+def free_nodes(s: BatchState, slot: int) -> None:
+    """Free the nodes of a job that is no longer in the lists of running ones."""
     release(s, slot)
     job = s.jobs[slot]
     _used(s, job.user)
     s.users[job.user].share -= job.share * (job.parts / job.least_parts)
-    clock.grown = 1
-    return slot
+    s.clock[0].grown = 1

@@ -57,6 +57,29 @@ class WaitingJobs:
     deadline_s: NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class ActiveJobs:
+    """Arrays over jobs that wait or run, in the order of submission, of equal length.
+
+    `kind` is equal for jobs with equal demands of a part and equal run times by node type.
+    `slowdown` [job, node type] is the run time relative to the recorded one, infinite where the job
+    cannot run. `node_type` is the one it runs on now, -1 for none. `stays`: it must not change: it
+    has no checkpoints, or is being taken off its nodes. `gpu_milli`, `cpu_milli`, `memory_bytes`
+    are of all parts together.
+    """
+
+    job: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    parts: NDArray[np.int64]
+    share: NDArray[np.float64]
+    cpu_milli: NDArray[np.int64]
+    gpu_milli: NDArray[np.int64]
+    memory_bytes: NDArray[np.int64]
+    slowdown: NDArray[np.float64]
+    node_type: NDArray[np.int64]
+    stays: NDArray[np.bool_]
+
+
 @contextmanager
 def answers(policy: "BatchPolicy", hook: str) -> Iterator[None]:
     """Raise UserError, with the place in its file, where a policy's hook fails."""
@@ -78,11 +101,14 @@ class BatchPolicy:
     Jobs are sorted by `order`, smallest first, ties by submission. With `reorder_s`, it is asked
     for all waiting jobs at each submission and in intervals of this many seconds. Without, it is
     asked once for all jobs, at 0 s.
+
+    With `rounds`, jobs start and change node types by `assign` alone, every `reorder_s`.
     """
 
     backfill: Backfill = Backfill.EASY
     reorder_s: float = math.inf
     usage_half_life_s: float = 7 * 86400.0
+    rounds: bool = False
 
     def order(self, jobs: WaitingJobs, now_s: float) -> NDArray[np.float64]:
         """Return a number for each job; the smallest is served first."""
@@ -108,3 +134,11 @@ class BatchPolicy:
         them.
         """
         return None
+
+    def assign(self, jobs: ActiveJobs, cluster: Cluster, now_s: float) -> NDArray[np.int64]:
+        """Return the node type that each job has until the next round, -1 for none.
+
+        Asked with `rounds` alone. A job that runs on another type is preempted: it writes a
+        checkpoint and starts again with the work that is left.
+        """
+        raise NotImplementedError

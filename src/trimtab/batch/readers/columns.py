@@ -34,6 +34,10 @@ _SPELLINGS = {
     "memory": "memory mem reqmem reqmemory requestedmemory memoryrequested ram rss",
     "run_gpu_type": "rungputype usedgputype allocgputype allocatedgputype",
     "gpu_type": "gputype gpumodel gpuname gpuspec acceleratortype accelerator",
+    "model": "model modelname",
+    "checkpoint_interval_s": "checkpointinterval checkpointevery",
+    "checkpoint_cost_s": "checkpointcost checkpointtime",
+    "restart_cost_s": "restartcost restarttime",
     "user": "user username userid uid owner submitter",
     "group": "group groupname groupid gid account project team vc tenant department org",
     "queue": "queue queuename partition pool",
@@ -69,6 +73,7 @@ _SIZES = {
 _SHARES = {"milli millis millicores": 1e-3}
 _UNITS_OF = {
     **dict.fromkeys(["submit", "run", "estimate", "start", "end", "wait", "deadline"], _TIMES),
+    **dict.fromkeys(["checkpoint_interval_s", "checkpoint_cost_s", "restart_cost_s"], _TIMES),
     **dict.fromkeys(["cores", "gpus"], _SHARES),
     "memory": _SIZES,
 }

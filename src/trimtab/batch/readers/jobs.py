@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from trimtab.batch.interruptions.checkpoints import COLUMNS, SHORTEST_INTERVAL_S
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
 from trimtab.records.batch.tables import BATCH_JOBS
@@ -18,7 +19,7 @@ from trimtab.records.batch.tables import BATCH_JOBS
 MOST_JOBS = 10_000_000  # about 5 GB of memory
 _LARGEST = 2.0**53  # of a time in s, or of a job's demand in thousandths or bytes
 _MOST_PARTS = 10_000_000
-_TEXTS = ["name", "gpu_type", "run_gpu_type", "user", "group", "queue", "image"]
+_TEXTS = ["name", "gpu_type", "run_gpu_type", "user", "group", "queue", "image", "model"]
 # What a column that a file lacks is filled with.
 _UNKNOWN: dict[str, Any] = {
     "name": None,
@@ -40,6 +41,10 @@ _UNKNOWN: dict[str, Any] = {
     "most_parts": np.nan,
     "serial_share": np.nan,
     "counted": True,
+    "model": "",
+    "checkpoint_interval_s": np.nan,
+    "checkpoint_cost_s": np.nan,
+    "restart_cost_s": np.nan,
 }
 
 
@@ -120,6 +125,9 @@ def batch_jobs(path: Path, found: FoundJobs) -> pd.DataFrame:
         **{name: frame[name].astype(np.int64) for name in ("least_parts", "most_parts")},
         "deadline_s": frame["deadline_s"].to_numpy(np.float64) - origin_s,
     }
+    for name, least in zip(COLUMNS, (SHORTEST_INTERVAL_S, 0.0, 0.0), strict=True):
+        value_s = frame[name].to_numpy(np.float64)
+        columns[name] = np.where((value_s >= least) & (value_s < _LARGEST), value_s, np.nan)
     columns |= {name: frame[name].fillna("").astype(str) for name in _TEXTS}
     if columns["name"].eq("").all():
         columns["name"] = (pd.RangeIndex(len(frame)) + 1).astype(str)

@@ -31,7 +31,8 @@ from trimtab.errors import UserError
 _EXPECTED = "a table with a header: submission, run time and size of each job"
 _TIMES = ("submit", "start", "end", "deadline")
 _DURATIONS = ("run", "estimate", "wait")
-_TEXTS = ("gpu_type", "run_gpu_type", "user", "group", "queue", "name", "image")
+_CHECKPOINTS = ("checkpoint_interval_s", "checkpoint_cost_s", "restart_cost_s")
+_TEXTS = ("gpu_type", "run_gpu_type", "user", "group", "queue", "name", "image", "model")
 _WIDTHS = ("least_parts", "most_parts")
 
 
@@ -102,7 +103,7 @@ def _frames(path: Path, head: Head, columns: dict[str, Column]) -> Iterator[pd.D
 def _values(role: str, column: Column, text: pa.Array) -> object:
     if role in _TIMES:
         return times_s(text, column.unit)
-    if role in _DURATIONS:
+    if role in _DURATIONS or role in _CHECKPOINTS:
         return durations_s(text, column.unit)
     if role == "memory":
         return memory_bytes(text, column.unit)

@@ -43,6 +43,9 @@ class MyPolicy(BatchPolicy):
         """
         return None
 
+    # With `rounds = True`, `assign(self, jobs, cluster, now_s)` gives each job a node type every
+    # `reorder_s`; a job that changes writes a checkpoint: see trimtab.batch.policies.max_min.
+
 
 def build(*, ageing=0.01):  # `--policy ./{name}.py:ageing=0.1` gives another number
     return MyPolicy(ageing)

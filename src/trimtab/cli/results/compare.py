@@ -13,7 +13,7 @@ from rich.text import Text
 from trimtab.cli.output.console import console
 from trimtab.errors import UserError, escape_control_characters
 from trimtab.evaluation.outcome.read import outcome_in
-from trimtab.evaluation.report.key_figures import is_clear
+from trimtab.evaluation.report.changes import NO_CHANGE, is_clear
 from trimtab.evaluation.report.tables import UNKNOWN
 from trimtab.files import atomic_write, parse_json
 from trimtab.records.outcome import EnvironmentOutcome
@@ -200,7 +200,7 @@ def _said(each: FigureDifference) -> Text:
     if each.first is None or each.second is None:
         return Text("only in " + ("B" if each.first is None else "A"), "dim")
     if not each.clear:
-        return Text("no clear difference", "dim")
+        return Text(NO_CHANGE, "dim")
     if _is_share(each):
         return Text(f"{each.second - each.first:+,.1f} points", "bold")
     if each.difference_pct is None:

@@ -116,12 +116,36 @@ def simulate(
             metavar="SHARE", help="Of the first jobs, and of the last, whose waits do not count."
         ),
     ] = 0.05,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="INTERVAL:COST[:RESTART]",
+            help="Seconds between checkpoints, of one, and of a restart; columns of JOBS override.",
+        ),
+    ] = None,
+    spot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPE=RATE[:BACK_AFTER_S],...",
+            help="Nodes that are reclaimed at random, at this rate a node and hour.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of --spot.")] = 1,
+    throughputs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.csv", help="Columns model, gpu_type, steps_per_s; gavel is shipped."
+        ),
+    ] = None,
     conf: Conf = None,
 ) -> None:
     """Simulate the jobs of a batch system under several policies: waits, slowdowns, energy."""
     from trimtab.batch.comparing import compare_policies
     from trimtab.batch.curves import read_curve
+    from trimtab.batch.interruptions.checkpoints import parse_checkpoint
+    from trimtab.batch.interruptions.spot import parse_spot
     from trimtab.batch.readers.read import read_jobs
+    from trimtab.batch.throughputs import read_throughputs
 
     with console.step(f"reading {escape_control_characters(str(jobs))}"):
         read = read_jobs(jobs, file_format)
@@ -143,6 +167,10 @@ def simulate(
             sleep=_sleep(sleep_after),
             operation=_operation(cluster, autoscale, node_price, power_cap_kw, images),
             warm_up=warm_up,
+            checkpoint=None if checkpoint is None else parse_checkpoint(checkpoint),
+            spots=[] if spot is None else parse_spot(spot, cluster),
+            seed=seed,
+            throughputs=None if throughputs is None else read_throughputs(throughputs),
             **curves,
         )
     console.answer(_waits(document))
@@ -293,11 +321,15 @@ def _operated(outcomes: list[PolicyOutcome]) -> dict[str, list[str]]:
     deadlines = [each.deadlines for each in outcomes]
     uses = [each.node_use for each in outcomes]
     starts = [each.startups for each in outcomes]
+    stops = [each.interruptions for each in outcomes]
     return {
         "late\n%": _cells([100 * each.late_share if each else None for each in deadlines]),
         "mean\ntardiness": [format_duration(each.mean_tardiness_s) for each in deadlines if each],
         "cold\nstarts": [f"{each.cold_starts:,}" for each in starts if each],
         "start-up\ntime": [format_duration(each.startup_s) for each in starts if each],
+        "interrup-\ntions": [f"{each.count:,}" if each else "" for each in stops if any(stops)],
+        "lost\ncore h": _cells([each.lost_core_h if each else None for each in stops]),
+        "lost\nGPU h": _cells([each.lost_gpu_h if each else None for each in stops]),
         "node\nhours": _cells([each.hours if each else None for each in uses]),
         "nodes\nEUR": _cells([each.cost_eur if each else None for each in uses]),
     }

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from trimtab.cli.output.console import console
 from trimtab.cli.project.conf import configurations as configurations_of
+from trimtab.cli.tuning.limits import limits_of
 from trimtab.cli.tuning.program import TunedProgram
 from trimtab.cli.tuning.trial_lines import TrialLines
 from trimtab.cli.workspace_lock import alone_in
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _SEED = 1
 _PANEL = "The program, where it is a command"
+_LIMITS = "Where the search ends, if not before"
 # Options of a command, by the corresponding keys of a workload.
 _KEYS = {
     "epochs": "tuning.epochs",
@@ -111,13 +113,45 @@ def tune(
             " else tpe."
         ),
     ] = None,
-    objective: Annotated[str, typer.Option(help="A file in conf/objective/.")] = "accuracy",
+    objective: Annotated[
+        str,
+        typer.Option(
+            help="A file in conf/objective/: accuracy, loss, accuracy_by_duration,"
+            " accuracy_least_energy; of inference: time_by_accuracy, energy_by_accuracy."
+        ),
+    ] = "accuracy",
     workers: Annotated[
         int, typer.Option(min=1, help="Trials at once, each on its share of the CPUs.")
     ] = 1,
     hardware: Annotated[
         str, typer.Option(help="A file in conf/hardware/: the power model.")
     ] = "this_machine",
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of configurations; by default as many as the tuner's brackets begin with.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Wall time, as 30m.", rich_help_panel=_LIMITS),
+    ] = None,
+    energy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENERGY", help="Joules of all trials, as 50kJ.", rich_help_panel=_LIMITS
+        ),
+    ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Trials trained to the end without a better score.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
     conf: Annotated[
         Path | None,
         typer.Option(help="The folder of configurations: conf, or trimtab's own."),
@@ -154,6 +188,7 @@ def tune(
         inference_workload=inference,
         device=device_of(_inference_hardware(configurations, workload), machine),
         is_described=not is_command,
+        limits=limits_of(trials, time, energy, patience, _say_limit),
     )
     request.made(folder / "ground_truth.json")  # raises errors before anything is written
     claim(folder)
@@ -204,6 +239,10 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
     found = {path.stem: {"path": path, **result_in(path)} for path in written}
     trials = folder / "trials.parquet"
     console.result({**found, "trials": {"path": trials, **_totals(trials)}})
+
+
+def _say_limit(limit: str) -> None:
+    console.notes.print(f"the search ends early: {limit}", soft_wrap=True)
 
 
 def _totals(path: Path) -> dict[str, Any]:

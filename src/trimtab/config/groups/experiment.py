@@ -17,6 +17,7 @@ from trimtab.config.fields import (
     SomeNames,
     about,
 )
+from trimtab.config.groups.jobs.worth import WorthCells
 from trimtab.config.groups.protection.protect import Protect
 from trimtab.config.validate import keys_of
 
@@ -126,6 +127,7 @@ class Experiment:
     )
     schedule: Schedule = about("The cells that are scheduled.", factory=Schedule)
     tune: Tune = about("The cells that are tuned.", factory=Tune)
+    worth: WorthCells = about("What each stage is worth to jobs.", factory=WorthCells)
     growth: Names = about(
         "Files in `conf/code_base/`, whose lines are counted by year.",
         factory=list,

@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.config.arithmetic import Arithmetic
 from trimtab.config.fields import CHECKED, Name, NotNegative, Number, about, satisfying
+from trimtab.config.groups.jobs.worth import PricesConfig
 
 Goal = StrEnum("Goal", "MAXIMISE MINIMISE")
 Least = StrEnum("Least", "TIME ENERGY")
@@ -45,6 +46,11 @@ class Objective:
         "Largest share of time in which the engine may sprint.", default=1.0
     )
     energy_weight: NotNegative = about("Weight of the energy.", default=0.0)
+    prices: PricesConfig = about(
+        "What energy, nodes and bytes cost, for what stages are worth.",
+        factory=PricesConfig,
+        no_result=True,  # the stage worth is given them by themselves
+    )
     score: Arithmetic = about(
         "Worth of a configuration in tuning: arithmetic with `min`, `max`, `abs`, `sqrt`, `log`, "
         "`exp` on `accuracy` (`tuning.metric`), `training_s`, `training_j`, `inference_s`, "

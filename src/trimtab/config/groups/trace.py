@@ -29,6 +29,7 @@ from trimtab.config.groups.jobs.arrivals import (
     check_markovian,
     check_modulated,
 )
+from trimtab.config.groups.jobs.waves import WaveConfig
 
 # Of service times, and of the times of a job's tasks.
 Distribution = StrEnum(
@@ -86,6 +87,26 @@ class RoundsConfig:
         "times.",
         default=0.0,
     )
+    map_wave: WaveConfig = about(
+        "Time of a wave, as many map tasks as run at once, instead of `map_task_s`.",
+        factory=WaveConfig,
+    )
+    reduce_wave: WaveConfig = about(
+        "Time of a wave of reduce tasks, instead of `reduce_task_s`.", factory=WaveConfig
+    )
+
+    @model_validator(mode="after")
+    def _waves_or_tasks(self) -> Self:
+        has_waves = bool(self.map_wave.start)
+        expected = "waves of both map and reduce tasks, or of none"
+        if has_waves and self.reduce_tasks and not self.reduce_wave.start:
+            raise InvalidValueError("reduce_wave.start", [], expected)
+        if self.reduce_wave.start and not has_waves:
+            raise InvalidValueError("map_wave.start", [], expected)
+        for key in ("map_task_s", "reduce_task_s"):
+            if has_waves and getattr(self, key):
+                raise InvalidValueError(key, getattr(self, key), "none with `map_wave`")
+        return self
 
 
 @dataclass(config=CHECKED)
@@ -113,6 +134,11 @@ class JobClassConfig:
         "start. Its first image stands for `original`, its second for `debloated`.",
         default="",
     )
+    measured: str = about(
+        "Instead of `workload`: a file of what `trimtab` measured of one elsewhere, in both "
+        "environments (`MeasuredPair`). Its machine has to be one of the cluster's.",
+        default="",
+    )
     secure: SecureOrNot = about(
         "Whether jobs (with `rounds`, their tasks) run in enclaves only: `true`, or what they do "
         "at the border; also by a secure `workload`.",
@@ -136,9 +162,18 @@ class JobClassConfig:
     )
 
     @model_validator(mode="after")
+    def _waves_are_of_plain_jobs(self) -> Self:
+        if self.rounds.map_wave.start and (self.program or self.secure):
+            expected = "none with `program` or `secure`, which set the times of tasks"
+            raise InvalidValueError("rounds.map_wave.start", self.rounds.map_wave.start, expected)
+        return self
+
+    @model_validator(mode="after")
     def _start_is_of_a_workload(self) -> Self:
         if self.image_start and not self.workload:
             raise InvalidValueError("image_start", self.image_start, "none without `workload`")
+        if self.measured and self.workload:
+            raise InvalidValueError("measured", self.measured, "none beside `workload`")
         return self
 
     @model_validator(mode="after")

@@ -1,19 +1,31 @@
 """The size of the whole environment before and after, and its part that no run loaded."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+import altair as alt
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
 from trimtab.evaluation.libraries.size_columns import compressed_sizes
 from trimtab.evaluation.outcome.section import weighed
 from trimtab.evaluation.outcome.weight import NOT_LOADED, UNREAD
-from trimtab.evaluation.report.blocks import Block, prose
-from trimtab.evaluation.report.key_figures import KeyFigure, less
+from trimtab.evaluation.report.figures import (
+    AFTER,
+    BEFORE,
+    Figure,
+    data,
+    hover,
+    scaled,
+    specification,
+)
+from trimtab.evaluation.report.key_figures import About, KeyFigure, less
 from trimtab.evaluation.report.section import FILES, TargetSection
 from trimtab.evaluation.report.tables import HARDWARE_COLUMN, MB, Column, Row, Table, target_row
 from trimtab.records.built_environment import BuiltEnvironment
-from trimtab.records.outcome import BytesBeforeAfter, mb
+from trimtab.records.outcome import BytesBeforeAfter, EnvironmentPart
 
+_STAYS, _WENT = "stays", "went"
 _UNUSED = {NOT_LOADED, *UNREAD}
 
 
@@ -86,19 +98,16 @@ class WholeEnvironment(TargetSection):
             ),
         )
 
-    def page(self) -> Iterator[Block]:
-        """Yield the tables, then suggestions for more."""
-        yield from super().page()
-        more = {
-            target.label: environment.more for target, environment in weighed(self.measurements)
-        }
-        yield prose("more.html.j2", more=more, mb=mb)
+    def make_figures(self) -> Iterator[Figure]:
+        """The parts of all environments together."""
+        yield _parts_figure([part for _, each in weighed(self.measurements) for part in each.parts])
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
         """Yield the whole on disk and compressed, then its parts."""
         for target, environment in weighed(self.measurements):
             whole = "Whole image" if target.is_image else "Whole environment"
-            yield target.label, _card(f"{whole}, on disk", environment.disk)
+            size = _card(f"{whole}, on disk", environment.disk)
+            yield target.label, replace(size, about=About.SIZE)
             if environment.compressed:
                 yield target.label, _card(f"{whole}, compressed", environment.compressed)
             for part in environment.parts:
@@ -130,3 +139,36 @@ def _row(target: DebloatedTarget, built: BuiltEnvironment) -> Row:
         "unloaded_after_mb": sum(library.disk_after_bytes for library in unloaded) / MB,
     }
     return target_row(target, values)
+
+
+def _parts_figure(parts: Sequence[EnvironmentPart]) -> Figure:
+    """Return what stays and what went of each part, a bar each."""
+    names = list(dict.fromkeys(part.name for part in parts))
+    values = [
+        {"part": name, "what": what, "mb": size / MB}
+        for name in names
+        for of in [[part for part in parts if part.name == name]]
+        for after in [sum(part.after_bytes for part in of)]
+        for what, size in (
+            (_STAYS, after),
+            (_WENT, max(0, sum(part.before_bytes for part in of) - after)),
+        )
+    ]
+    bars = (
+        alt.Chart(data(values))
+        .mark_bar()
+        .encode(
+            y=alt.Y("part:N", sort=names, title=None),
+            x=alt.X("sum(mb):Q", title="MB on disk"),
+            color=scaled(alt.Color, "what:N", (_STAYS, _WENT), (AFTER, BEFORE)),
+            order=alt.Order("what:N", sort="ascending"),
+            tooltip=hover("part", "what", mb=",.1f"),
+        )
+        .properties(width=230, height=alt.Step(26))
+    )
+    return Figure(
+        "environment_parts",
+        "What went, and what stays",
+        "Of the environments on disk, by part.",
+        specification(bars),
+    )

@@ -1,4 +1,4 @@
-"""The outcome of each target in one sentence, at the top."""
+"""The outcome of each target in one sentence."""
 
 from collections.abc import Iterator
 
@@ -12,14 +12,14 @@ from trimtab.records.outcome import EnvironmentOutcome, Outcome
 class OutcomeInWords(TargetSection):
     """Each environment's sizes before and after, equal runs, and risk."""
 
-    order = 15
+    order = 5
 
     @property
     def applies(self) -> bool:
         """Whether any environment was built."""
         return any(target.built for target in self.measurements.targets)
 
-    def top(self) -> Iterator[Prose]:
+    def done(self) -> Iterator[Prose]:
         """Yield a sentence for each target."""
         yield prose("outcome.html.j2", environments=outcome_of(self.measurements).environments)
 

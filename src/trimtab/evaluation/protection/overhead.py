@@ -19,7 +19,7 @@ from trimtab.evaluation.protection.section import (
     row_of,
 )
 from trimtab.evaluation.report.figures import Figure, data, hover, in_order
-from trimtab.evaluation.report.key_figures import KeyFigure, change
+from trimtab.evaluation.report.key_figures import KeyFigure, difference
 from trimtab.evaluation.report.tables import Column, Row, Table, compared, numbers, shown
 from trimtab.evaluation.schedules.section import figure_of, palette_colour
 
@@ -101,7 +101,9 @@ class ProtectionOverhead(ProtectionSection):
             if parallel is not None:
                 words += f"; with parallel tasks, on {parallel['workers']}, {_seconds(parallel)} s"
             label = f"Price of an enclave ({kind}): {program}"
-            figure = KeyFigure(label, change(numbers(row).get("overhead_pct")), words)
+            figure = difference(
+                label, numbers(row).get("overhead_pct"), _interval_pct(before, row), words
+            )
             yield "Task programs, run here: no hardware enclave", figure
 
     def metrics(self) -> Mapping[str, Any]:
@@ -116,6 +118,18 @@ class ProtectionOverhead(ProtectionSection):
 
 def _is_protected(row: Row) -> bool:
     return row["how"] == RUN_HERE and row["variant"] == "sgx"
+
+
+def _interval_pct(before: Row, row: Row) -> tuple[float, float] | None:
+    """Return the least and the most overhead of any run over any; None after one run each."""
+    first, second = numbers(before), numbers(row)
+    ends = "run_low_s", "run_high_s"
+    if not all(first.get(end) and end in second for end in ends):
+        return None
+    if first[ends[0]] == first[ends[1]] or second[ends[0]] == second[ends[1]]:
+        return None
+    low, high = (second[end] / first[other] for end, other in zip(ends, ends[::-1], strict=True))
+    return 100 * (low - 1), 100 * (high - 1)
 
 
 def _seconds(row: Row) -> str:

@@ -84,10 +84,11 @@ def _over_time(results: QueueResults) -> Figure:
     for name, wait_s in results.wait_s().items():
         lines = {}
         if name in results.schedules:
-            each = results.schedules[name]
+            each = results.runs[name]
+            of_run = jobs.set_index("job").loc[each["job"]]
             for what, unit in units.items():
                 if sizes[what]:
-                    width = each["parts"] * jobs[unit]
+                    width = each["parts"].to_numpy() * of_run[unit].to_numpy()
                     busy = mean_between(edges, each["start_s"], each["end_s"], width)
                     lines[what] = busy / sizes[what]
         known = wait_s.notna()

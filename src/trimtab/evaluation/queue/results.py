@@ -7,20 +7,22 @@ from pathlib import Path
 import pandas as pd
 
 from trimtab.records.batch.comparison import RECORDED, QueueComparison, QueueWaits
-from trimtab.records.batch.tables import BATCH_JOBS, BATCH_SCHEDULE
+from trimtab.records.batch.tables import BATCH_JOBS, BATCH_RUNS, BATCH_SCHEDULE
 from trimtab.records.parquet.files import read_table
 
 
 @dataclass(frozen=True)
 class QueueResults:
-    """A comparison, its jobs, and the schedule of each policy.
+    """A comparison, its jobs, and the schedule and runs of each policy.
 
-    Tables are in the order of the jobs and of equal length.
+    The runs of a policy that interrupts no job are its schedule. Other tables are in the order of
+    the jobs and of equal length.
     """
 
     document: QueueComparison
     jobs: pd.DataFrame
     schedules: Mapping[str, pd.DataFrame]
+    runs: Mapping[str, pd.DataFrame]
 
     @property
     def waits(self) -> dict[str, QueueWaits]:
@@ -45,4 +47,10 @@ def read_results(folder: Path) -> QueueResults:
         each.policy: read_table(folder / each.schedule, BATCH_SCHEDULE)
         for each in document.policies
     }
-    return QueueResults(document, read_table(folder / "jobs.parquet", BATCH_JOBS), schedules)
+    interrupted = {
+        each.policy: read_table(folder / each.runs, BATCH_RUNS)
+        for each in document.policies
+        if each.runs is not None
+    }
+    jobs = read_table(folder / "jobs.parquet", BATCH_JOBS)
+    return QueueResults(document, jobs, schedules, schedules | interrupted)

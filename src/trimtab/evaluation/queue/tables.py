@@ -44,6 +44,11 @@ _OTHERS = (
     Column("pulled_gb", "Images pulled, GB", 2),
     Column("node_hours", "Node hours", 1),
     Column("nodes_eur", "Nodes, EUR", 2),
+    Column("interruptions", "Interruptions", 0),
+    Column("lost_core_h", "Lost, core-h", 2),
+    Column("lost_gpu_h", "Lost, GPU-h", 2),
+    Column("checkpoint_h", "Checkpoints, job-h", 2),
+    Column("restart_h", "Restarts, job-h", 2),
 )
 
 
@@ -87,6 +92,14 @@ def _rows(results: QueueResults) -> list[Row]:
                 "carbon_kg": outcome.carbon_kg,
                 **_operated(outcome),
             }
+            if found := outcome.interruptions:
+                row |= {
+                    "interruptions": found.count,
+                    "lost_core_h": found.lost_core_h,
+                    "lost_gpu_h": found.lost_gpu_h,
+                    "checkpoint_h": found.checkpoint_h,
+                    "restart_h": found.restart_h,
+                }
         rows.append(row)
     return rows
 

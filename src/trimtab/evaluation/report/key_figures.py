@@ -1,21 +1,23 @@
 """The key figures of the report."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from trimtab.evaluation.report.changes import NO_CHANGE, Effect, effect_of
 from trimtab.evaluation.report.tables import UNKNOWN, Row, Value, shown
 
 _UNITS = {"": "", "mb": "MB", "s": "s", "j": "J"}
-_NO_CLEAR_CHANGE = "no clear change"
 
 
-class Effect(StrEnum):
-    """The effect of a change; each has its own style on the page."""
+class About(StrEnum):
+    """The subjects of the strip on page one, in its order."""
 
-    BETTER = "better"
-    WORSE = "worse"
-    UNCLEAR = "unclear"  # possibly only noise
-    NONE = ""
+    SIZE = "size"
+    START = "start"
+    RESPONSE = "response"
+    ENERGY = "energy"
+    MONEY = "money"
+    TUNING = "tuning"
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class KeyFigure:
     """A change in per cent, with its subject and both values.
 
     `also` are further figures of the same subject, on the same card, below the card's `title`.
+    What is `about` a subject of page one may stand there.
     """
 
     label: str
@@ -31,12 +34,27 @@ class KeyFigure:
     effect: Effect = Effect.NONE
     title: str = ""
     also: tuple["KeyFigure", ...] = ()
+    about: About | None = None
 
     @property
     def overall(self) -> Effect:
         """The effect of all figures of the card; none where one is better and another worse."""
         effects = {self.effect, *(figure.effect for figure in self.also)}
         return Effect.NONE if {Effect.BETTER, Effect.WORSE} <= effects else self.effect
+
+    @property
+    def parts(self) -> tuple["KeyFigure", ...]:
+        """Every figure of the card, on its own, under the card's title."""
+        return (replace(self, also=()), *(replace(each, title=self.title) for each in self.also))
+
+    @property
+    def card(self) -> "KeyFigure | None":
+        """The card with the figures that are shown; None without any."""
+        shown = [each for each in self.parts if each.effect.is_shown and each.change != UNKNOWN]
+        if not shown:
+            return None
+        also = tuple(replace(each, title="") for each in shown[1:])
+        return replace(shown[0], also=also)
 
 
 def less(label: str, row: Row, stem: str, unit: str = "") -> KeyFigure:
@@ -49,39 +67,30 @@ def less(label: str, row: Row, stem: str, unit: str = "") -> KeyFigure:
     if not isinstance(before, (int, float)):
         return KeyFigure(label, UNKNOWN, "not measured")
     reduction, low, high = (row.get(f"{stem}_reduction{end}_pct") for end in ("", "_low", "_high"))
+    interval: tuple[float, float] | None = None
     if isinstance(low, (int, float)) and isinstance(high, (int, float)):
         words = f"of {format_change(before)} {_UNITS[unit]}; pairs {_less(high)} to {_less(low)}"
-        if low < high and not is_clear(low, high):
-            median = f"median {_less(reduction)} {words}"
-            return KeyFigure(label, _NO_CLEAR_CHANGE, median, Effect.UNCLEAR)
+        interval = (-high, -low) if row.get("pairs") != 1 else None
     else:
         after = before * (1 - reduction / 100) if isinstance(reduction, (int, float)) else before
         after = round(after) if isinstance(before, int) else after
         words = f"{format_change(before)} → {format_change(after)} {_UNITS[unit]}".rstrip()
+        interval = (-reduction, -reduction) if isinstance(reduction, (int, float)) else None
     rise = -reduction if isinstance(reduction, (int, float)) else None
-    if row.get("pairs") == 1 or rise is None:
-        return KeyFigure(label, change(rise), words)
-    # Signs of pairs were compared above; sizes are exact.
-    return KeyFigure(label, change(rise), words, effect_of(rise, (rise, rise)))
+    return difference(label, rise, interval, words)
 
 
-def is_clear(low: float, high: float) -> bool:
-    """Return whether an interval of a difference tells its sign: it does not contain zero."""
-    return not low <= 0 <= high
+def difference(
+    label: str, pct: float | None, interval_pct: tuple[float, float] | None, words: str
+) -> KeyFigure:
+    """Return the key figure of a difference in per cent, or of none: `effect_of` decides.
 
-
-def effect_of(difference_pct: float | None, interval_pct: tuple[float, float] | None) -> Effect:
-    """Return the effect of a difference, where less is better.
-
-    There is none if it is shown as 0.0 %, or without an interval, as after one run. It is unclear
-    if the interval contains zero. A difference without error is its own interval.
+    `words` are its values.
     """
-    shown_pct = round(difference_pct or 0.0, 1)
-    if not shown_pct or interval_pct is None:
-        return Effect.NONE
-    if not is_clear(*interval_pct):
-        return Effect.UNCLEAR
-    return Effect.BETTER if shown_pct < 0 else Effect.WORSE
+    effect = effect_of(pct, interval_pct)
+    if effect is Effect.UNCLEAR:
+        return KeyFigure(label, NO_CHANGE, f"{change(pct)}; {words}", effect)
+    return KeyFigure(label, change(pct), words, effect)
 
 
 def change(difference_pct: float | None) -> str:

@@ -4,7 +4,6 @@ import json
 import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
@@ -12,12 +11,15 @@ import vl_convert
 from markupsafe import Markup
 
 from trimtab.evaluation.inputs.measurements import Measurements
-from trimtab.evaluation.report.blocks import Block, templates
+from trimtab.evaluation.outcome.section import outcome_of
+from trimtab.evaluation.report.blocks import templates
 from trimtab.evaluation.report.figures import VEGA_LITE
-from trimtab.evaluation.report.key_figures import Effect, KeyFigure
+from trimtab.evaluation.report.first_page import chart_of, strip_of
 from trimtab.evaluation.report.published import without_places
-from trimtab.evaluation.report.section import Chapter, ReportSection
+from trimtab.evaluation.report.section import ReportSection
+from trimtab.evaluation.report.stages import stages_of, unchanged_in_words
 from trimtab.evaluation.report.tables import exact
+from trimtab.records.outcome import mb
 
 
 def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str:
@@ -26,16 +28,11 @@ def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str
     The page contains scripts, styles and data; its content policy forbids any request. Without
     JavaScript, it shows the SVG figures and complete tables.
     """
-    chapters: dict[Chapter, list[Block]] = {}
-    key_figures: dict[str, list[KeyFigure]] = {}
     failed = {target.label for target in measurements.targets if not target.verdict.passed}
-    for section in sections:
-        if section.chapter:
-            chapters.setdefault(section.chapter, []).extend(section.page())
-        for name, card in section.key_figures():
-            if name in failed and card.effect is Effect.BETTER:  # not better if it does not work
-                card = replace(card, effect=Effect.NONE)
-            key_figures.setdefault(name, []).append(card)
+    lead = chart_of(sections)
+    stages = stages_of(sections, failed, lead)
+    outcome = outcome_of(measurements)
+    more = [each for environment in outcome.environments for each in environment.more]
     return (
         templates()
         .get_template("report.html.j2")
@@ -44,10 +41,13 @@ def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str
             targets=measurements.targets,
             schedules=measurements.schedules,
             top=[block for section in sections for block in section.top()],
-            done=[block for section in sections for block in section.done()],
-            key_figures=key_figures,
+            strip=strip_of(stages),
+            unchanged=list(unchanged_in_words(stages)),
+            lead=lead,
+            more=more,
+            mb=mb,
+            stages=stages,
             caveats=format_remark(remark for section in sections for remark in section.caveats()),
-            chapters=chapters,
             specifications=packed(
                 json.dumps(
                     {figure.name: figure.spec for section in sections for figure in section.figures}

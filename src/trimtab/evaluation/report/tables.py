@@ -10,6 +10,7 @@ import pandas as pd
 
 from trimtab.errors import escape_control_characters
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
+from trimtab.evaluation.report.changes import NO_CHANGE, is_clear
 from trimtab.evaluation.report.published import PublishedRow, published, titled
 from trimtab.files import atomic_write
 
@@ -28,7 +29,8 @@ class Column:
 
     `decimals` is None for text and truth values. `spread` has the keys of the lowest and highest
     value; the report shows them in the same cell, the CSV in their own columns. A column that is
-    not `in_report` is equal in many rows, and mentioned once in the report.
+    not `in_report` is equal in many rows, and mentioned once in the report. The report shows a
+    value that `is_difference` as no change where its spread contains zero.
     """
 
     key: str
@@ -36,9 +38,13 @@ class Column:
     decimals: int | None = None
     spread: tuple[str, str] | None = None
     in_report: bool = True
+    is_difference: bool = False
 
     def shown(self, row: Row) -> str:
         """Return the cell's text for readers: rounded, with separators, a dash if unknown."""
+        ends = numbers({key: row.get(key) for key in self.spread or ()})
+        if self.is_difference and len(ends) > 1 and not is_clear(*ends.values()):
+            return NO_CHANGE
         return shown(row.get(self.key), self.decimals)
 
     def shown_spread(self, row: Row) -> str:

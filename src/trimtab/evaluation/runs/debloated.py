@@ -6,6 +6,7 @@ from typing import Any
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.libraries.size_columns import NO_GPU_CODE
 from trimtab.evaluation.report.blocks import Prose, Untitled, prose
+from trimtab.evaluation.report.first_page import ends_of
 from trimtab.evaluation.report.section import TargetSection
 from trimtab.evaluation.report.tables import (
     HARDWARE_COLUMN,
@@ -82,7 +83,12 @@ class Verification(TargetSection):
 
     def top(self) -> Iterator[Prose]:
         """Yield the verdict."""
-        yield prose("verdict.html.j2", passed=self.passed, targets=self.measurements.targets)
+        yield prose(
+            "verdict.html.j2",
+            passed=self.passed,
+            targets=self.measurements.targets,
+            ends=ends_of(self.measurements.targets),
+        )
 
     def done(self) -> Iterator[Untitled]:
         """Yield the comparisons."""

@@ -40,7 +40,7 @@ class PairedComparison:
 def spread_column(stem: str, heading: str) -> Column:
     """Return the column of the median pair's change in per cent, with the extremes of all pairs."""
     middle, *ends = _spread(stem, (None, None, None))
-    return Column(middle, heading, 1, (ends[0], ends[1]))
+    return Column(middle, heading, 1, (ends[0], ends[1]), is_difference=True)
 
 
 def _spread(stem: str, values: Iterable[Value]) -> dict[str, Value]:

@@ -1,6 +1,7 @@
 """Memory, time, start-up and energy of the interleaved runs of each target."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -9,7 +10,7 @@ from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.libraries.loading_modes import MODES, NO_MODE
 from trimtab.evaluation.libraries.size_columns import NO_GPU_CODE
 from trimtab.evaluation.report.figures import AFTER, BEFORE, Figure, data, scaled, specification
-from trimtab.evaluation.report.key_figures import KeyFigure, less
+from trimtab.evaluation.report.key_figures import About, KeyFigure, less
 from trimtab.evaluation.report.section import GPU_CODE, RUNS, TargetSection
 from trimtab.evaluation.report.tables import (
     MB,
@@ -89,10 +90,12 @@ class RunCost(TargetSection):
             yield target, less(f"Peak memory{suffix}", row, "peak_memory", "mb")
             if "peak_gpu_memory_mb" in row:
                 yield target, less(f"Peak GPU memory{suffix}", row, "peak_gpu_memory", "mb")
-            yield target, less(f"Start-up{suffix}", row, "start_up", "s")
+            start = less(f"Start-up{suffix}", row, "start_up", "s")
+            yield target, replace(start, about=About.START)
             yield target, less(f"Run time{suffix}", row, "wall", "s")
             source = row["energy_source"] or "unknown"
-            yield target, less(f"Energy ({source}){suffix}", row, "energy", "j")
+            energy = less(f"Energy ({source}){suffix}", row, "energy", "j")
+            yield target, replace(energy, about=About.ENERGY)
 
     def metrics(self) -> Mapping[str, Any]:
         """Return the numbers of each workload of each target."""

@@ -6,8 +6,19 @@ from typing import Any
 import altair as alt
 
 from trimtab.evaluation.inputs.schedules import CellGroup, ClassOutcome, outcomes, relative_pct
-from trimtab.evaluation.report.figures import AFTER, INK, Figure, data, hover, in_order, scaled
+from trimtab.evaluation.report.changes import Effect
+from trimtab.evaluation.report.figures import (
+    AFTER,
+    BEFORE,
+    INK,
+    Figure,
+    data,
+    hover,
+    in_order,
+    scaled,
+)
 from trimtab.evaluation.report.tables import shown
+from trimtab.evaluation.schedules.differences import energy_difference, response_difference
 from trimtab.evaluation.schedules.section import (
     ScheduleSection,
     class_colour,
@@ -18,6 +29,8 @@ from trimtab.evaluation.schedules.section import (
 
 _LABEL_PX, _LETTER_PX, _CLASSES_A_LINE = 160, 6.5, 3
 _MEASURES = {"response_mean_s": "mean", "response_p95_s": "95th percentile"}
+
+_SURE = "Without a bar: 99 % intervals that contain zero. Grey: simulated once."
 
 
 class AgainstBaseline(ScheduleSection):
@@ -41,7 +54,7 @@ class AgainstBaseline(ScheduleSection):
             "Response time against the baseline policy",
             "Difference of the mean (solid) and of the 95th percentile (shaded), in per cent, "
             "from the same class under the baseline policy. Its times are above each panel; "
-            "below zero is faster. Simulated, unless the panel says that it ran for real.",
+            f"below zero is faster. {_SURE} Simulated, unless the panel says that it ran for real.",
             panels,
         )
 
@@ -52,7 +65,7 @@ class AgainstBaseline(ScheduleSection):
             "energy_against_baseline",
             "Energy against the baseline policy",
             "Difference in per cent of the cluster's energy, idle and active, over the whole "
-            f"trace; below zero is less. The energy is {sources}.",
+            f"trace; below zero is less. {_SURE} The energy is {sources}.",
             map(_energy_panel, settings),
         )
 
@@ -62,6 +75,11 @@ def _latency_values(setting: CellGroup) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for outcome in outcomes(setting):
         for key, measure in _MEASURES.items():
+            if not (outcome.baseline and outcome.difference_pct(key) is not None):
+                continue
+            difference = response_difference(outcome.baseline, outcome.numbers, key)
+            if difference is None or difference.effect is Effect.UNCLEAR:
+                continue
             bar = {
                 "policy": outcome.cell.label,
                 "job_class": outcome.job_class,
@@ -69,9 +87,9 @@ def _latency_values(setting: CellGroup) -> dict[str, list[dict[str, Any]]]:
                 "bar": f"{outcome.job_class}, {measure}",
                 "seconds": getattr(outcome.numbers, key),
                 "difference_pct": outcome.difference_pct(key),
+                "is_sure": difference.effect is not Effect.ONCE,
             }
-            if bar["difference_pct"] is not None:
-                found.setdefault(outcome.answered_by if outcome.is_real else "", []).append(bar)
+            found.setdefault(outcome.answered_by if outcome.is_real else "", []).append(bar)
     return found
 
 
@@ -85,7 +103,7 @@ def _latency_panel(setting: CellGroup, platform: str, values: list[dict[str, Any
         y=alt.Y("difference_pct:Q", title="Difference, %"),
         tooltip=hover("policy", "bar", seconds=",.2f", difference_pct="+.1f"),
     )
-    colour = class_colour(setting.classes)
+    colour = alt.condition("datum.is_sure", class_colour(setting.classes), alt.value(BEFORE))
     measures = list(_MEASURES.values())
     shade = scaled(alt.Opacity, "measure:O", measures, (1, 0.4), sort=measures)
     marks = base.mark_bar(strokeWidth=1).encode(color=colour, opacity=shade)
@@ -124,12 +142,21 @@ def _seconds(outcome: ClassOutcome, key: str) -> str:
 
 
 def energy_values(setting: CellGroup) -> list[dict[str, Any]]:
-    """Return policy and difference_pct in total energy of each cell that has a baseline."""
+    """Return policy and difference_pct in total energy of each cell that differs from a baseline.
+
+    `is_sure` is false after one replication.
+    """
     return [
-        {"policy": cell.label, "difference_pct": difference}
+        {
+            "policy": cell.label,
+            "difference_pct": relative_pct(found.before, found.after),
+            "is_sure": found.effect is not Effect.ONCE,
+        }
         for cell in setting.cells
         if (baseline := setting.compared_with(cell))
-        and (difference := relative_pct(baseline.total_energy_j, cell.total_energy_j)) is not None
+        and (found := energy_difference(baseline, cell))
+        and found.before
+        and found.effect is not Effect.UNCLEAR
     ]
 
 
@@ -141,7 +168,8 @@ def _energy_panel(setting: CellGroup) -> Any:
         x=alt.X("difference_pct:Q", title="Difference, %", scale=alt.Scale(padding=36)),
         tooltip=hover("policy", difference_pct="+.1f"),
     )
-    bars = base.mark_bar(color=AFTER)
+    colour = alt.condition("datum.is_sure", alt.value(AFTER), alt.value(BEFORE))
+    bars = base.mark_bar().encode(color=colour)
     below = "datum.difference_pct < 0"
     labels = base.mark_text(
         align=alt.expr(f"{below} ? 'right' : 'left'"), dx=alt.expr(f"{below} ? -4 : 4"), color=INK

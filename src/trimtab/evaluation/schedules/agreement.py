@@ -46,14 +46,15 @@ class Agreement(ScheduleSection):
             "The same cell answered in up to three ways. Errors are relative to the second of the "
             "two, and below zero where the first is smaller; the rows of all policies are means "
             "of the errors without their sign. Within: whether the formula lies in the "
-            "simulation's own 99 % confidence interval, printed under it. A real run is of one "
-            "trace with few jobs. Same jobs: these alone simulated, on their arrivals, which is "
-            "held against the real run; job by job: the mean of each job's error in response. "
-            "Times are in seconds of the trace.",
+            "simulation's own 99 % confidence interval, printed under it. Bounds of an "
+            "approximate mean are under it, where some are known. A real run is of one trace with "
+            "few jobs. Same jobs: these alone simulated, on their arrivals, which is held against "
+            "the real run; job by job: the mean of each job's error in response. Times are in "
+            "seconds of the trace.",
             (
                 Column("job_class", "Class"),
                 Column("quantity", "Quantity"),
-                Column("formula_s", "Formula, s", 3),
+                Column("formula_s", "Formula, s", 3, ("formula_low_s", "formula_high_s")),
                 Column("simulated_s", "Simulated, s", 3, ("simulated_low_s", "simulated_high_s")),
                 Column("same_jobs_s", "Simulated, same jobs, s", 3),
                 Column("real_s", "Real, s", 3),
@@ -105,6 +106,9 @@ def _rows(cell: Cell) -> Iterator[Row]:
                 "details": _details(cell),
                 "source": _COMPARED,
             }
+            bounds = cell.formula.bounds.get(name) if cell.formula else None
+            if bounds and key == "response_mean_s":
+                row |= {"formula_low_s": bounds.low_s, "formula_high_s": bounds.high_s}
             if ends:
                 row |= {"simulated_low_s": ends[0], "simulated_high_s": ends[1]}
                 if formula is not None:

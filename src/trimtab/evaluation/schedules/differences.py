@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from trimtab.evaluation.inputs.schedules import Cell, relative_pct
-from trimtab.evaluation.report.key_figures import KeyFigure, change, effect_of, format_change
+from trimtab.evaluation.report.changes import Effect, effect_of
+from trimtab.evaluation.report.key_figures import KeyFigure, difference, format_change
 from trimtab.records.figures import JobFigures
 
 
@@ -32,21 +33,27 @@ class CellDifference:
         low, high = (100 * end / self.before for end in (difference - half, difference + half))
         return low, high
 
+    @property
+    def effect(self) -> Effect:
+        """Whether it is better, worse or no change, or was simulated once."""
+        return effect_of(relative_pct(self.before, self.after), self.interval_pct)
+
     def figure(self, label: str, unit: str, against: str, unit_size: float = 1.0) -> KeyFigure:
         """Return the key figure, in a unit of `unit_size`; `against` says what it is held to."""
         pct = relative_pct(self.before, self.after)
         before, after = (format_change(each / unit_size) for each in (self.before, self.after))
         words = f"{before} → {after} {unit}{against}"
-        return KeyFigure(label, change(pct), words, effect_of(pct, self.interval_pct))
+        return difference(label, pct, self.interval_pct, words)
 
 
-def response_difference(before: JobFigures, after: JobFigures) -> CellDifference | None:
-    """Return the difference in mean response; None where either is unknown."""
-    found = before.response_mean_s, after.response_mean_s
+def response_difference(
+    before: JobFigures, after: JobFigures, key: str = "response_mean_s"
+) -> CellDifference | None:
+    """Return the difference in mean response, or in `key`; None where either is unknown."""
+    found = getattr(before, key), getattr(after, key)
     if found[0] is None or found[1] is None:
         return None
-    halves = before.response_mean_s_half_width_99, after.response_mean_s_half_width_99
-    return CellDifference(found[0], found[1], *halves)
+    return CellDifference(*found, *(getattr(of, f"{key}_half_width_99") for of in (before, after)))
 
 
 def energy_difference(before: Cell, after: Cell) -> CellDifference | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from trimtab.evaluation.inputs.schedules import Cell
-from trimtab.evaluation.report.key_figures import KeyFigure
+from trimtab.evaluation.report.key_figures import About, KeyFigure
 from trimtab.evaluation.schedules.differences import energy_difference, response_difference
 from trimtab.evaluation.schedules.section import ScheduleSection
 from trimtab.records.trace_facts import TraceFacts
@@ -60,6 +60,10 @@ def _card(before: Cell, after: Cell, remark: str) -> KeyFigure | None:
         return None
     energy = energy_difference(before, after)
     source = after.summary.energy_source
-    also = (energy.figure(f"Energy ({source})", "kJ", remark, 1e3),) if energy else ()
+    also = ()
+    if energy:
+        found = energy.figure(f"Energy ({source})", "kJ", remark, 1e3)
+        also = (replace(found, about=About.ENERGY),)
     card = response.figure("Mean response", "s", remark)
-    return replace(card, title=f"{after.label}, debloated", also=also)
+    title = f"{after.label}, debloated"
+    return replace(card, title=title, also=also, about=About.RESPONSE)

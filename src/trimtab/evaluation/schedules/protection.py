@@ -7,8 +7,16 @@ import altair as alt
 
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup, relative_pct
 from trimtab.evaluation.report.figures import Figure, data, hover
-from trimtab.evaluation.report.key_figures import KeyFigure, change
-from trimtab.evaluation.report.tables import MODELLED, SOURCE_COLUMNS, Column, Row, Table, shown
+from trimtab.evaluation.report.key_figures import KeyFigure, difference
+from trimtab.evaluation.report.tables import (
+    MODELLED,
+    SOURCE_COLUMNS,
+    Column,
+    Row,
+    Table,
+    numbers,
+    shown,
+)
 from trimtab.evaluation.schedules.by_class import difference_key, percent, spread_keys
 from trimtab.evaluation.schedules.section import (
     POLICY_COLUMNS,
@@ -100,15 +108,28 @@ class PriceOfProtection(ScheduleSection):
             protection = cell.summary.protection
             if protection is None:
                 continue
-            for name in protection.secure:
-                classes = protection.without.classes, cell.classes
-                before, after = (getattr(of.get(name), "response_mean_s", None) for of in classes)
-                figure = KeyFigure(
-                    f"Price of protection (modelled), mean response of {name}: {cell.label}",
-                    change(relative_pct(before, after) if cell.is_stable else None),
-                    f"{shown(before, 2)} → {shown(after, 2)} s, against no protection",
+            for row in _class_rows(cell, protection):
+                if not row["secure"]:
+                    continue
+                before, after, *ends = (
+                    numbers(row).get(key)
+                    for key in (
+                        _without("response_mean_s"),
+                        "response_mean_s",
+                        *spread_keys("response_mean_s"),
+                    )
                 )
-                yield setting.label, figure
+                low, high = (relative_pct(before, end) for end in ends)
+                yield (
+                    setting.label,
+                    difference(
+                        f"Price of protection (modelled), mean response of {row['job_class']}: "
+                        f"{cell.label}",
+                        relative_pct(before, after) if cell.is_stable else None,
+                        None if low is None or high is None else (low, high),
+                        f"{shown(before, 2)} → {shown(after, 2)} s, against no protection",
+                    ),
+                )
 
     def caveats(self) -> Iterator[tuple[str, str]]:
         """Yield that nothing ran in an enclave."""
@@ -146,14 +167,14 @@ def _compared(cell: Cell, key: str, without: Any, typical: Any, low: Any, high: 
 
 def _class_rows(cell: Cell, protection: Protection) -> Iterator[Row]:
     ends = [getattr(protection, end).classes for end in ("without", "low", "high")]
-    for name, numbers in cell.classes.items():
+    for name, figures in cell.classes.items():
         without, low, high = (end.get(name) for end in ends)
         row = {**cell_row(cell), "job_class": name, "secure": name in protection.secure}
         for key in _TIMES:
-            values = (getattr(of, key, None) for of in (without, numbers, low, high))
+            values = (getattr(of, key, None) for of in (without, figures, low, high))
             row |= _compared(cell, key, *values)
         row["waste_without_pct"] = percent(without.waste_share if without else None)
-        row["waste_pct"] = percent(numbers.waste_share)
+        row["waste_pct"] = percent(figures.waste_share)
         yield row | {"source": MODELLED}
 
 

@@ -1,11 +1,12 @@
 """The schedules: methods, best policies and caveats."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup
 from trimtab.evaluation.report.blocks import Prose, prose
-from trimtab.evaluation.report.key_figures import Effect, KeyFigure
+from trimtab.evaluation.report.changes import Effect
+from trimtab.evaluation.report.key_figures import About, KeyFigure
 from trimtab.evaluation.report.tables import MODELLED, shown
 from trimtab.evaluation.schedules.differences import energy_difference, response_difference
 from trimtab.evaluation.schedules.section import ScheduleSection
@@ -92,11 +93,20 @@ def _cards(setting: CellGroup) -> Iterator[KeyFigure]:
     for policy, of in least.items():
         cell = cells[policy]
         if figures := tuple(_figures(cell, setting)):
-            labels = [each.label for each in figures if each.effect is Effect.WORSE]
-            worse = [label[:1].lower() + label[1:] for label in labels]
-            but = f", but worse {' and '.join(worse)}" if worse else ""
-            title = f"{cell.label}: least {' and '.join(of)}{but}"
-            yield replace(figures[0], title=title, also=figures[1:])
+            yield replace(figures[0], title=_title(cell, of, figures), also=figures[1:])
+
+
+def _title(cell: Cell, least: list[str], figures: Sequence[KeyFigure]) -> str:
+    """Return what a policy is best in, as far as that is sure, and what it makes worse."""
+    labels = [(each.effect, each.label[:1].lower() + each.label[1:]) for each in figures]
+    better, worse = (
+        [label for effect, label in labels if effect is wanted]
+        for wanted in (Effect.BETTER, Effect.WORSE)
+    )
+    sure = [what for what in least if any(what in label for label in better)]
+    parts = [("least", sure), ("worse", worse)]
+    said = [f"{word} {' and '.join(found)}" for word, found in parts if found]
+    return ": ".join(filter(None, [cell.label, ", but ".join(said)]))
 
 
 def _figures(cell: Cell, setting: CellGroup) -> Iterator[KeyFigure]:
@@ -106,9 +116,11 @@ def _figures(cell: Cell, setting: CellGroup) -> Iterator[KeyFigure]:
     against = f", against {baseline.label}"
     if energy := energy_difference(baseline, cell):
         source = cell.summary.energy_source
-        yield energy.figure(f"Energy ({source})", "kJ", against, 1e3)
+        found = energy.figure(f"Energy ({source})", "kJ", against, 1e3)
+        yield replace(found, about=About.ENERGY)
     for name in dict.fromkeys((setting.classes[-1], setting.classes[0])):
         if name in baseline.classes and name in cell.classes:
             response = response_difference(baseline.classes[name], cell.classes[name])
             if response:
-                yield response.figure(f"Mean response of {name}", "s", against)
+                found = response.figure(f"Mean response of {name}", "s", against)
+                yield replace(found, about=About.RESPONSE)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -9,7 +10,7 @@ import altair as alt
 from trimtab.evaluation.inputs.tunings import TunedCell, TunedSetting
 from trimtab.evaluation.report.blocks import Prose, prose
 from trimtab.evaluation.report.figures import INK, Figure, data, hover, in_order
-from trimtab.evaluation.report.key_figures import KeyFigure, change
+from trimtab.evaluation.report.key_figures import About, KeyFigure, difference
 from trimtab.evaluation.report.published import published, titled
 from trimtab.evaluation.report.tables import (
     MODELLED,
@@ -20,6 +21,7 @@ from trimtab.evaluation.report.tables import (
     Value,
     numbers,
     published_row,
+    shown,
 )
 from trimtab.evaluation.schedules.section import figure_of, palette_colour
 from trimtab.evaluation.tuning.section import WHO, TuningSection, against, of_seeds, spread_of, who
@@ -54,7 +56,13 @@ class Tuners(TuningSection):
             Column("failed", "Failed", 0),
             Column("work_epochs", "Epochs over all data", 1),
             *(
-                Column(key, heading, _SPREAD[key], spread_of(key))
+                Column(
+                    key,
+                    heading,
+                    _SPREAD[key],
+                    spread_of(key),
+                    is_difference=key.endswith("_reduction_pct"),
+                )
                 for key, heading in _HEADINGS.items()
             ),
             Column("probed_epochs", "Epochs probed", 0),
@@ -100,17 +108,22 @@ class Tuners(TuningSection):
         for setting in self.settings:
             for cell in setting.cells[1:]:
                 row = _row(setting, cell)
-                less = row.get("tuning_reduction_pct")
-                if isinstance(less, float):
-                    label = f"Tuning, {cell.label} against {setting.baseline.label}"
-                    accuracy = row.get("accuracy_pct")
-                    detail = (
-                        f"accuracy {accuracy:.1f} % against "
-                        f"{_row(setting, setting.baseline).get('accuracy_pct', 0.0):.1f} %"
-                        if isinstance(accuracy, float)
-                        else "nothing found"
+                less, *ends = (
+                    row.get(key)
+                    for key in (
+                        "tuning_reduction_pct",
+                        *reversed(spread_of("tuning_reduction_pct")),
                     )
-                    yield setting.label, KeyFigure(label, change(-less), detail)
+                )
+                if isinstance(less, float):
+                    interval = [-end for end in ends if isinstance(end, float)]
+                    found = difference(
+                        f"Search, {cell.label} against {setting.baseline.label}",
+                        -less,
+                        (interval[0], interval[1]) if len(interval) == len(ends) else None,
+                        f"{_result(row)} beside {_result(_row(setting, setting.baseline))}",
+                    )
+                    yield setting.label, replace(found, about=About.TUNING)
 
     def caveats(self) -> Iterator[tuple[str, str]]:
         """Yield remarks on modelled values, and on single searches."""
@@ -133,6 +146,14 @@ class Tuners(TuningSection):
                 row = numbers(_row(setting, cell))
                 found |= {f"{prefix}/{key}": float(value) for key, value in row.items()}
         return {"tuning": found}
+
+
+def _result(row: Row) -> str:
+    """Return what a tuner's search took and what came out, in words."""
+    searched, trains, accuracy = (
+        shown(row.get(key), 1) for key in ("tuning_s", "training_s", "accuracy_pct")
+    )
+    return f"{searched} s for {accuracy} % accuracy, trained in {trains} s"
 
 
 def _row(setting: TunedSetting, cell: TunedCell) -> Row:

@@ -52,12 +52,28 @@ class QueueWaits:
 
 
 @dataclass(frozen=True, config=PART)
+class Interruptions:
+    """How often jobs went back to the queue, how many of them, and what it cost.
+
+    `lost_core_h` and `lost_gpu_h` are work that was done again. `checkpoint_h` and `restart_h` are
+    hours of jobs, on all of their nodes, in checkpoints and restarts.
+    """
+
+    count: Whole
+    jobs: Whole
+    lost_core_h: Amount
+    lost_gpu_h: Amount
+    checkpoint_h: Amount
+    restart_h: Amount
+
+
+@dataclass(frozen=True, config=PART)
 class PolicyOutcome:
     """A policy's waits, and what the nodes did from the first submission to the last end.
 
     Energy and power are null where the power of the nodes is unknown, cost and carbon where no
     curve was given, and the figures below where they do not apply. `schedule` is the file of its
-    table BATCH_SCHEDULE.
+    table BATCH_SCHEDULE, and `runs` of BATCH_RUNS if jobs were interrupted.
     """
 
     policy: Text
@@ -74,6 +90,8 @@ class PolicyOutcome:
     deadlines: DeadlineFigures | None = None
     startups: StartupFigures | None = None
     node_use: NodeUse | None = None
+    interruptions: Interruptions | None = None
+    runs: PathInside | None = None
 
     @property
     def energy_kwh(self) -> float | None:

@@ -31,6 +31,11 @@ BATCH_JOBS = pa.schema(
         ("most_parts", _int),
         ("serial_share", _float),  # of Amdahl's law
         ("counted", _bool),  # its wait counts in figures; false: it only holds nodes
+        ("model", _text),  # that it trains, as a table of throughputs names it; empty: unknown
+        # Of a run, 1 s or more; null: none, or at preemption only if the cost is known.
+        ("checkpoint_interval_s", _float),
+        ("checkpoint_cost_s", _float),  # on top of the run, for each; null as the interval
+        ("restart_cost_s", _float),  # on top of a run after an interruption
     ]
 )
 
@@ -42,14 +47,33 @@ BATCH_SCHEDULE = pa.schema(
         ("user", _text),
         ("queue", _text),
         ("submit_s", _float),
-        ("start_s", _float),
+        ("start_s", _float),  # the first
         ("end_s", _float),
-        ("wait_s", _float),
+        ("wait_s", _float),  # in the queue, also after interruptions
         ("bounded_slowdown", _float),  # (wait + run) / max(recorded run, 10 s), at least 1
         ("node_type", _text),
         ("nodes", _int),  # different nodes that its parts are on
         ("parts", _int),  # its width
         ("startup_s", _float),  # of its image, part of its wait
+        ("energy_j", _float),  # above idle
+        ("interruptions", _int),
+    ]
+)
+
+# One row a run of a job: those that were interrupted, then the last one of each job.
+BATCH_RUNS = pa.schema(
+    [
+        ("job", _int),
+        ("start_s", _float),  # of its program
+        ("end_s", _float),
+        ("node_type", _text),
+        ("nodes", _int),
+        ("parts", _int),
+        ("interrupted", _bool),
+        ("startup_s", _float),  # of its image, before start_s
+        ("restart_s", _float),  # of the run: before its work
+        ("checkpoint_s", _float),  # in checkpoints
+        ("lost_s", _float),  # in work that is done again
         ("energy_j", _float),  # above idle
     ]
 )

@@ -43,6 +43,12 @@ class RunningTrial(TrialLease):
     result: RungResult | None = None
     _epochs_s: float = 0.0
     _core_s: float = 0.0  # its seconds times its CPUs
+    _epochs_j: float = 0.0
+
+    @property
+    def rung_j(self) -> float:
+        """The joules of its epochs on this rung so far."""
+        return self.before.energy_j + self._epochs_j
 
     def epoch_ended(self, epoch: EpochEnd, meters: SharedMeters, now: MeterReadings) -> float:
         """Count an epoch, saved beside the checkpoint; return its joules."""
@@ -56,6 +62,7 @@ class RunningTrial(TrialLease):
         self.not_set = {name: why for name, why in self.not_set.items() if name in epoch.not_set}
         self.epochs += 1
         self._epochs_s += epoch.wall_s
+        self._epochs_j += energy_j
         self._core_s += epoch.wall_s * cores
         return energy_j
 
@@ -78,8 +85,9 @@ def why_failed(one: RunningTrial, ended: TrialEnded) -> str:
         return ended.failure
     if not one.metrics:
         return (
-            "reported no epoch: expected trimtab_trial.epoch_end with a metric, or lines that"
-            " marks.epoch (--epoch-mark) finds, with a named group for one"
+            "the program reported no epoch: expected trimtab_trial.epoch_end(epoch, accuracy=...)"
+            " after each epoch, or lines that marks.epoch (--epoch-mark) finds, with a named group"
+            " for a metric, as --epoch-mark 'accuracy (?P<accuracy>\\S+)'"
         )
     return ""
 

@@ -14,15 +14,17 @@ from functools import partial
 from pathlib import Path
 
 from trimtab.config.groups.tuning import Kind
-from trimtab.errors import TrimtabError
+from trimtab.errors import TrimtabError, UserError
+from trimtab.profiling.meters.base import EnergySource
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.machine import machine_meters
 from trimtab.tuning.plan import Plan, RungResult, row_of
 from trimtab.tuning.results import row_of_result
-from trimtab.tuning.score import Metrics
+from trimtab.tuning.score import Failure, Metrics
 from trimtab.tuning.search.clock import KEPT_EVERY_S, SearchClock
 from trimtab.tuning.search.cpu_lease import CpuLease
 from trimtab.tuning.search.future import Future
+from trimtab.tuning.search.program_faults import ProgramFaults
 from trimtab.tuning.search.running_trial import RunningTrial, result_of, why_failed
 from trimtab.tuning.search.side_task import NoSideTask, SideTask
 from trimtab.tuning.sharing.claims import Claims, FileLocks, Locks
@@ -89,16 +91,28 @@ class Search:
         self._ending: list[RunningTrial] = []  # their programs were told to stop
         self._awaiting: dict[Future[Metrics], tuple[RunningTrial, TrialEnded]] = {}
         self._lost: dict[int, tuple[float, Taken]] = {}  # start and cost of earlier processes
+        self._study = study
+        self._was_seen = any(one.scores for one in study.trials())  # a report of the program
+        self._faults = ProgramFaults(plan.options, any_score=self._was_seen)
+        if plan.limits.energy_j is not None and self._meters.meters.source is EnergySource.UNKNOWN:
+            raise UserError("--energy: this machine's joules are unknown; expected --time")
 
     def run(self) -> None:
-        """Run until no machine has anything left to train; no trial outlives this call.
+        """Run until no machine has anything left to train, or a limit is reached.
 
-        Raises UserError where a program cannot be started, or lacks a metric of the score.
+        No trial outlives this call; the next one resumes trials that ran at the limit. Raises
+        UserError where a program cannot be started, or lacks a metric of the score, and as
+        ProgramFaults.
         """
         try:
-            while self._start_what_can() or not self._work.is_done:
+            while not (limit := self._limit()) and (
+                self._start_what_can() or not self._work.is_done
+            ):
                 self._clock.keep()
                 self._claims.check()
+                self._take_in()
+            while limit and self._ending:
+                self._end_running()
                 self._take_in()
         finally:
             for one in (*self._running, *self._ending):
@@ -109,7 +123,23 @@ class Search:
             with suppress(OSError, TrimtabError):  # the first error is reported
                 self._clock.keep()
                 self._claims.close()
-        self._work.close()
+        if self._work.is_done:
+            self._work.close()
+        else:
+            self._plan.limits.on_reached(limit)
+
+    def _limit(self) -> str:
+        """Return the reached limit, in words; empty for none."""
+        running_j = sum(one.rung_j for one in self._running)
+        return self._plan.limits.reached(
+            self._clock.now_s(), running_j, self._study.trials(), self._plan.most
+        )
+
+    def _end_running(self) -> None:
+        """Kill the running trials without judging them."""
+        for one in self._running:
+            one.process.kill()
+        self._running.clear()
 
     def _take_in(self) -> None:
         """Wait for events here, or briefly for those of other machines, and handle them."""
@@ -119,6 +149,9 @@ class Search:
         if not awaited:  # other machines train all that can be trained now
             time.sleep(_LOOK_S)
         timeout_s = KEPT_EVERY_S if self._plan.machine.count == 1 else _LOOK_S
+        if self._plan.limits.wall_s is not None:
+            left_s = self._plan.limits.wall_s - self._clock.now_s()
+            timeout_s = max(0.0, min(timeout_s, left_s))
         for of, event in next_events(awaited, timeout_s):
             if isinstance(of, TrialProcess):
                 self._happened(programs[of], event)
@@ -136,7 +169,11 @@ class Search:
 
     def _start_what_can(self) -> bool:
         """Start trials while their resources are free; return if any is still active."""
-        while not (self._lending.is_due() or self._pool.is_used_up) and self._looks():
+        while (
+            not (self._lending.is_due() or self._pool.is_used_up)
+            and self._looks()
+            and (self._was_seen or not self._running)  # a mistake shows in the first trial
+        ):
             assigned = self._work.take()
             if assigned is None:
                 self._look_at = time.monotonic() + _LOOK_S
@@ -198,6 +235,7 @@ class Search:
             work_epochs=one.budget.data_fraction,
             not_set=frozenset(asked),
         )
+        self._was_seen = True
         one.steering.epoch_ended(measured)
         one.by_epoch.append(row_of(epoch, measured, one.settings, self._plan.tuning.metric))
         if epoch.epoch + 1 < one.budget.epochs:
@@ -263,6 +301,10 @@ class Search:
         source = self._meters.meters.source
         now_s, taken = self._clock.now_s(), self._companion.taken()
         one.result = result_of(self._plan, one, ended, beside, source, now_s, best, taken)
+        if isinstance(one.result.result, Failure):
+            self._faults.failed(ended, one.result.result.reason, one.process.last_lines())
+        else:
+            self._faults.succeeded()
         # A recorded result is not run again.
         self._work.tell(one.trial, one.budget, one.result.result, row_of_result(one.result))
         self._on_result(one.result)

@@ -33,7 +33,7 @@ def ending(
     """
     if exit_code in expected:
         return EndReason.FINISHED, ended(exit_code)
-    last = _last_lines(stderr)
+    last = last_lines(stderr)
     said = f"{ended(exit_code)}: {last[-1]}" if last else ended(exit_code)
     if limit_struck:
         return EndReason.OUT_OF_MEMORY, f"was killed for its limit of memory; {said}"
@@ -44,7 +44,8 @@ def ending(
     return (EndReason.CRASHED if exit_code < 0 else EndReason.FAILED), said
 
 
-def _last_lines(path: Path) -> list[str]:
+def last_lines(path: Path) -> list[str]:
+    """Return the last lines of a program's output, at most five, escaped for terminals."""
     lines = last_bytes_of(path, _LAST_BYTES).decode(errors="replace").splitlines()
     return [
         escape_control_characters(line.strip())[:_LONGEST_LINE] for line in lines if line.strip()

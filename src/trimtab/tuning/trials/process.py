@@ -18,7 +18,7 @@ from trimtab.processes.marks import MOST_EPOCHS
 from trimtab.processes.memory_limit import kills_for_memory
 from trimtab.tuning.trials.clock import TrialClock
 from trimtab.tuning.trials.counting import TrialCounters
-from trimtab.tuning.trials.ending import ending
+from trimtab.tuning.trials.ending import ending, last_lines
 from trimtab.tuning.trials.events import EndReason, EpochEnd, Event, TrialEnded
 from trimtab.tuning.trials.protocol import BrokenProtocolError, EpochReport, Hello, go, stop
 from trimtab.tuning.trials.running import RunningProgram, TrialFolder
@@ -130,6 +130,10 @@ class TrialProcess:
         """Whether the program has kept a checkpoint."""
         return self._files.has_checkpoint
 
+    def last_lines(self) -> list[str]:
+        """Return the last lines of the program's standard error."""
+        return last_lines(self._files.stderr)
+
     def end_so_far(self) -> TrialEnded:
         """Return the `TrialEnded` of a program told to stop, as of now.
 
@@ -240,7 +244,8 @@ class TrialProcess:
     def _greet(self, hello: Hello) -> None:
         if self._speaks:
             raise BrokenProtocolError(
-                "a second process of it spoke: trimtab_trial is for one of a program"
+                "a second process of it spoke: expected ranks of one program, told apart by RANK or"
+                " torch.distributed, or one process"
             )
         self._speaks = True
         self._start_up_s = max(0.0, self._clock.since_start_s() - (hello.training_s or 0.0))

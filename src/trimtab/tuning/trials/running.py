@@ -177,6 +177,8 @@ class RunningProgram:
         environment = {
             **program.environment,
             **settings.environment,
+            # This process may be a rank itself, as under srun; a trial's first process is none.
+            **{name: "0" for name in trimtab_trial.RANKS if name in program.environment},
             _FOLDER: str(folder.path),
             "PYTHONPATH": os.pathsep.join(
                 [str(folder.module), *filter(None, [program.environment.get("PYTHONPATH")])]

@@ -1,14 +1,14 @@
 """The definition of a tuner: the rungs of a search, its suggestions, and its system tuner."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from trimtab.config.groups.objective import Least
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
-from trimtab.tuning.hyperband import Bracket
+from trimtab.tuning.hyperband import Bracket, with_trials
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.system.system_tuner import FixedSettings, SystemTunerFactory
@@ -52,6 +52,12 @@ class Tuner:
     inference: InferencePlan | None = None
     score_without_inference: str | None = None
     first: "Tuner | None" = None
+
+    def with_trials(self, trials: int) -> "Tuner":
+        """Return the tuner with `trials` configurations in each of its searches."""
+        brackets = with_trials(self.brackets, self.reduction, trials)
+        first = None if self.first is None else self.first.with_trials(trials)
+        return replace(self, brackets=brackets, first=first)
 
 
 def fidelity_of(tuning: Tuning, kind: BudgetKind) -> Fidelity:

@@ -63,7 +63,12 @@ class ScheduleCells(Stage):
     def recorded(self, wildcards: Any) -> list[str]:
         """Return the files of a recorded trace, and those of starts of its classes' images."""
         files = self.config.option("trace", wildcards.trace).arrivals.files.values()
-        starts = [facts.image_start for facts in self.classes(wildcards) if facts.image_start]
+        starts = [
+            path
+            for facts in self.classes(wildcards)
+            for path in (facts.image_start, facts.measured)
+            if path
+        ]
         return [path for paths in files for path in paths] + starts
 
     def debloated(self, name: str) -> Given:

@@ -48,7 +48,8 @@ def write_results(folder: Path, *, gpus: int = 0, recorded: bool = True) -> Path
         "distinct": False, "gpu_type": "", "run_gpu_type": "", "counted": True,
         "user": "", "group": "", "queue": "", "priority": 0,
         "recorded_start_s": 60.0 * at + 30 if recorded else np.nan, "deadline_s": np.nan,
-        "image": "", "least_parts": 1, "most_parts": 1, "serial_share": 0.0,
+        "image": "", "least_parts": 1, "most_parts": 1, "serial_share": 0.0, "model": "",
+        "checkpoint_interval_s": np.nan, "checkpoint_cost_s": np.nan, "restart_cost_s": np.nan,
     })  # fmt: skip
     write_table(folder / "jobs.parquet", BATCH_JOBS, jobs)
     outcomes = []
@@ -57,7 +58,7 @@ def write_results(folder: Path, *, gpus: int = 0, recorded: bool = True) -> Path
         schedule = jobs[["job", "name", "user", "queue", "submit_s"]].assign(
             start_s=start_s, end_s=start_s + RUN_S, wait_s=wait_s,
             bounded_slowdown=1 + wait_s / RUN_S, node_type="n", nodes=1, energy_j=1000.0,
-            parts=1, startup_s=0.0,
+            parts=1, startup_s=0.0, interruptions=0,
         )  # fmt: skip
         write_table(folder / f"{name}.parquet", BATCH_SCHEDULE, schedule)
         outcomes.append(PolicyOutcome(

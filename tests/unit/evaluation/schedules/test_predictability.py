@@ -1,78 +1,67 @@
-"""The errors of predicting jobs by their type of node, against figures done by hand."""
+"""The errors of predictions in the report: those of the cells, and none of an old summary."""
 
+import json
 from pathlib import Path
 
 import experiment_files as files
-import pandas as pd
 import pytest
 import schedule_files
-from hypothesis import given
-from hypothesis import strategies as st
 from schedule_files import allocation
 
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.schedules import Schedules
-from trimtab.evaluation.schedules.predictability import error_of_mean_pct
-from trimtab.records.trace_facts import ServiceSource
+from trimtab.evaluation.report.tables import Table
+from trimtab.records.figures import PredictionErrors
 
-SOME = st.lists(st.floats(0.01, 1e4), min_size=1, max_size=20)
+ERRORS = PredictionErrors(
+    job_class="low",
+    node_type="board",
+    jobs=3,
+    run_time_s=40.0,
+    energy_j=820.0,
+    power_w=20.5,
+    run_time_error_pct=18.0,
+    energy_error_pct=15.0,
+    power_error_pct=2.5,
+)
 
 
-def two_policies(folder: Path, source: ServiceSource, nodes: tuple[str, ...]) -> Schedules:
-    """Three jobs: two on the server, and one that moves under the second policy."""
-    on_server = [allocation(0, 0, 11, "finished"), allocation(1, 0, 31, "finished")]
-    moves = [allocation(2, 0, 5, "migrated"), allocation(2, 5, 50, "finished", node=1)]
-    stays = [allocation(2, 0, 41, "finished", node=len(nodes) - 1)]
-    folders = [
+def two_policies(folder: Path) -> list[Path]:
+    return [
         schedule_files.write_cell(
             folder / "cluster/drawn" / policy,
             policy,
             policy,
-            [*on_server, *last],
-            nodes,
+            [allocation(0, 0, 11, "finished"), allocation(1, 0, 31, "finished", node=1)],
+            ("server", "board"),
             trace="drawn",
             baseline=policy == "k8s",
-            service_source=source,
+            predictions=[ERRORS] if policy == "heats" else [],
         )
-        for policy, last in (("k8s", stays), ("heats", moves))
+        for policy in ("k8s", "heats")
     ]
+
+
+def read(folders: list[Path]) -> Schedules:
     return load(files.inputs([], [], schedule=tuple(folders))).schedules
 
 
-def test_means_and_errors_are_of_jobs_that_stayed(tmp_path: Path) -> None:
-    found = two_policies(tmp_path, ServiceSource.DRAWN, ("server", "board"))
-    rows = {
-        (row["job_class"], row["node_type"]): row
-        for row in schedule_files.schedule_table(found, "predictions").rows
-    }
-    # Set-up is a second: 10 s of the low job and 30 s of the high one, under both policies.
-    low, high = rows["low", "server"], rows["high", "server"]
-    assert (low["jobs"], low["run_time_s"], low["run_time_error_pct"]) == (2, 10.0, 0.0)
-    assert (high["jobs"], high["run_time_s"]) == (2, 30.0)
-    moved = rows["low", "board"]
-    assert (moved["jobs"], moved["run_time_s"]) == (1, 40.0)
-    assert moved["energy_j"] == pytest.approx(20.0 * 41)
+def test_the_rows_are_those_of_the_cells(tmp_path: Path) -> None:
+    table: Table = schedule_files.schedule_table(read(two_policies(tmp_path)), "predictions")
+    (row,) = table.rows
+    assert (row["policy"], row["job_class"], row["node_type"]) == ("heats", "low", "board")
+    assert (row["run_time_error_pct"], row["power_error_pct"]) == (18.0, 2.5)
+    assert row["source"] == "simulated" and "Figure 3.3" in table.title
+    assert {column.key for column in table.columns} <= {*row, "hardware"}
 
 
-@pytest.mark.parametrize(
-    ("source", "nodes"),
-    [(ServiceSource.RECORDED, ("server", "board")), (ServiceSource.DRAWN, ("server", "server"))],
-)
-def test_other_schedules_have_no_such_table(
-    tmp_path: Path, source: ServiceSource, nodes: tuple[str, ...]
-) -> None:
-    found = two_policies(tmp_path, source, nodes)
+def test_a_summary_of_the_version_before_has_no_such_table(tmp_path: Path) -> None:
+    folders = two_policies(tmp_path)
+    for folder in folders:
+        document = json.loads((folder / "summary.json").read_text())
+        del document["predictions"]
+        (folder / "summary.json").write_text(json.dumps(document | {"version": 4}))
+    found = read(folders)
+    assert {cell.summary.version for cell in found.cells} == {4}
     with pytest.raises(StopIteration):
         schedule_files.schedule_table(found, "predictions")
-
-
-def test_the_error_of_a_mean() -> None:
-    # 15 for 10 is off by a half, 15 for 20 by a quarter.
-    assert error_of_mean_pct(pd.Series([10.0, 20.0])) == pytest.approx(37.5)
-
-
-@given(SOME, st.floats(0.1, 100))
-def test_the_error_does_not_depend_on_the_unit(values: list[float], unit: float) -> None:
-    error = error_of_mean_pct(pd.Series(values))
-    assert error >= 0
-    assert error_of_mean_pct(pd.Series(values) * unit) == pytest.approx(error, rel=1e-6, abs=1e-9)

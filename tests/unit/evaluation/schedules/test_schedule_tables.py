@@ -14,6 +14,7 @@ from trimtab.evaluation.report.tables import Row, Table, is_published
 from trimtab.evaluation.schedules.by_class import spread_keys
 from trimtab.evaluation.schedules.deflator import DeflatorCandidates
 from trimtab.files import read_json, write_json
+from trimtab.records.summary import MeanBounds
 
 
 @pytest.fixture(scope="module")
@@ -182,6 +183,19 @@ def test_cells_answered_in_one_way_are_not_in_the_agreement(found: Schedules) ->
     assert {
         row.get("policy") for row in ours(schedule_files.schedule_table(found, "agreement"))
     } == {"p", "da_0_20", None}
+
+
+def test_bounds_of_a_mean_stand_under_an_approximate_formula(tmp_path: Path) -> None:
+    folders = schedule_files.write_dias(tmp_path)
+    known = schedule_files.formula(response_mean_s=11.0, response_p95_s=None, execution_mean_s=8.0)
+    schedule_files.write_formula(
+        folders[2], classes={"low": known}, bounds={"low": MeanBounds(9.0, 15.0)}
+    )
+    found = load(files.inputs([], [], schedule=tuple(folders))).schedules
+    table = schedule_files.schedule_table(found, "agreement")
+    mean, tail, _ = ours(table, policy="da_0_20", job_class="low")
+    assert (mean["formula_low_s"], mean["formula_high_s"]) == (9.0, 15.0)
+    assert tail["formula_s"] is None and "formula_low_s" not in tail
 
 
 def test_a_formula_without_a_real_run_is_compared_with_the_simulation(tmp_path: Path) -> None:

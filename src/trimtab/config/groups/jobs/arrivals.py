@@ -40,7 +40,8 @@ class ArrivalsConfig:
     )
     jobs: CountOrNone = about("Number of jobs; 0 with `file`: all.", default=0)
     load: NotNegative = about(
-        "Share of the cluster's time that undropped jobs ask for. `poisson`: or `rate_per_s`; "
+        "Share of the cluster's time that undropped jobs ask for: of its cores, GPUs or memory, "
+        "whichever is the scarcest. `poisson`: or `rate_per_s`; "
         "`markovian` and `modulated` get faster or slower as a whole; 0: their own rates.",
         default=0.0,
     )

@@ -1,0 +1,1 @@
+"""Jobs that are interrupted: checkpoints, reclaimed nodes, and rounds of policies."""

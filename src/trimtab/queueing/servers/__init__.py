@@ -1,0 +1,1 @@
+"""Several equal servers with one queue of Poisson arrivals."""

@@ -1,0 +1,205 @@
+"""What stages are worth to the jobs of a trace, on queues that a person can replay."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from trimtab.config.groups.cluster import ClusterConfig
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.jobs.arrivals import ArrivalsConfig
+from trimtab.config.groups.jobs.worth import PricesConfig, WorthCells
+from trimtab.config.groups.trace import JobClassConfig, TraceConfig
+from trimtab.config.stages import WorthStage
+from trimtab.errors import UserError
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import TRACE, TRIALS
+from trimtab.records.trace_facts import MeasuredPair, MeasuredWorkload
+from trimtab.scheduling.measured import MeasuredClasses
+from trimtab.scheduling.worth import ChainInputs, jobs_of, weigh_chain
+
+GB = 10**9
+
+
+def workload(environment: str, image_bytes: int, cold_start_s: float) -> MeasuredWorkload:
+    return MeasuredWorkload(
+        workload="lenet",
+        hardware="node",
+        environment=environment,
+        work_s=(60.0,),
+        cold_start_s=cold_start_s,
+        image_bytes=image_bytes,
+        memory_bytes=1,
+        active_w=None,
+        energy_source="modelled",
+        no_clear_change=(),
+    )
+
+
+ORIGINAL, SLIM = workload("original", 2 * GB, 3.0), workload("debloated", GB // 4, 1.0)
+
+
+def stage(**cells: object) -> WorthStage:
+    arrivals = ArrivalsConfig(kind="poisson", jobs=2, rate_per_s=1.0)
+    worth = {"clusters": ["one"], "traces": ["two"], "queue_policies": ["easy"], **cells}
+    return WorthStage(
+        cluster=ClusterConfig(name="one", nodes={"node": 1}),
+        hardware=[
+            Hardware(
+                name="node",
+                cores=1,
+                memory_gib=8,
+                idle_w=10,
+                busy_w=20,
+                speed=2.0,
+                memory_w_per_gib=0,
+                power_source="by hand",
+            )
+        ],
+        trace=TraceConfig(
+            name="two",
+            arrivals=arrivals,
+            classes={"training": JobClassConfig(workload="lenet", environment="debloated")},
+        ),
+        worth=WorthCells(**worth),
+        prices=PricesConfig(energy_eur_per_kwh="0.2"),
+    )
+
+
+def trace_of(path: Path, arrivals_s: list[float], **changed: object) -> Path:
+    rows = {
+        "job": range(len(arrivals_s)),
+        "arrival_s": arrivals_s,
+        "job_class": "training",
+        "priority": 0,
+        "cpu_milli": 1000,
+        "gpu_milli": 0,
+        "memory_bytes": 0,
+        "work_s": 120.0,
+        "map_tasks": 0,
+        "reduce_tasks": 0,
+        "size": 1.0,
+        **changed,
+    }
+    write_table(path, TRACE, pd.DataFrame(rows))
+    return path
+
+
+def inputs(trace: Path, slim: MeasuredWorkload, **searches: list[Path]) -> ChainInputs:
+    measured = MeasuredClasses({"training": slim}, {"training": ORIGINAL})
+    return ChainInputs(trace, measured, {}, searches)
+
+
+def figures(document: object) -> Mapping[str, Mapping[str, float]]:
+    return {
+        each.name: {figure.name: figure.value for figure in each.figures}
+        for each in document.settings  # type: ignore[attr-defined]
+    }
+
+
+def test_a_queue_of_two_jobs_by_hand(tmp_path: Path) -> None:
+    """One core twice as fast as the reference: each job takes 120 / 2 s, and starts up before."""
+    trace = trace_of(tmp_path / "trace.parquet", [0.0, 100.0])
+    document = weigh_chain(stage(), inputs(trace, SLIM), tmp_path / "worth")
+    # 2 GB: 16 s pulled by 1 Gbit/s, 20 s unpacked at 100 MB/s. Of the slim one an eighth.
+    found = figures(document)
+    assert document.before.name == "as it is"
+    before, after = found["as it is"], found["all stages"]
+    assert before["pulled_bytes"] == 2 * GB and after["pulled_bytes"] == GB // 4
+    first, second = 36 + 3 + 60, 3 + 60
+    assert before["mean_response_s"] == pytest.approx((first + second) / 2)
+    assert after["mean_response_s"] == pytest.approx((4.5 + 1 + 60 + 1 + 60) / 2)
+    assert found["only slim images"]["mean_response_s"] == pytest.approx((4.5 + 3 + 60 + 63) / 2)
+    # 10 W idle until the last end, 10 W more while a job runs.
+    idle_s, busy_s = 100 + 63, 120
+    assert before["energy_j"] == pytest.approx(10 * idle_s + 10 * busy_s, rel=0.2)
+    assert before["eur"] == pytest.approx(before["energy_j"] / 3.6e6 * 0.2)
+    assert (tmp_path / "worth/worth.json").is_file()
+
+
+def test_equal_environments_save_nothing(tmp_path: Path) -> None:
+    trace = trace_of(tmp_path / "trace.parquet", [0.0, 100.0, 130.0])
+    same = replace(ORIGINAL, environment="debloated")
+    document = weigh_chain(stage(), inputs(trace, same), tmp_path / "worth")
+    for setting in document.settings:
+        assert {each.saving.value for each in setting.figures} == {0.0}
+
+
+def test_nodes_that_are_switched_off_are_a_stage(tmp_path: Path) -> None:
+    trace = trace_of(tmp_path / "trace.parquet", [0.0, 5000.0])
+    document = weigh_chain(stage(off_after_s=60.0), inputs(trace, SLIM), tmp_path / "worth")
+    found = figures(document)
+    assert "only switched nodes" in found
+    assert found["only switched nodes"]["energy_j"] < found["as it is"]["energy_j"]
+    # The node that was off lost its image, and pulls it again.
+    assert found["only switched nodes"]["pulled_bytes"] == 4 * GB
+
+
+def trials(path: Path, training_s: dict[int, float]) -> Path:
+    """Write a search of two trials for each seed: the better one is the one that counts."""
+    rows = [
+        {"seed": seed, "trial": trial, "score": score, "training_s": took, "epochs": 2}
+        for seed, s in training_s.items()
+        for trial, score, took in ((0, 0.5, 1.0), (1, 0.9, s))
+    ]
+    numbers = {name: 1 for name in TRIALS.names if name not in rows[0]}
+    texts = {field.name: "" for field in TRIALS if str(field.type) == "string"}
+    texts["energy_source"] = "unknown"
+    frame = pd.DataFrame([{**numbers, **texts, **row} for row in rows])
+    write_table(path, TRIALS, frame[TRIALS.names])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("tuned_s", "mean_response_s"),
+    [({1: 30.0, 2: 20.0}, 42.0), ({1: 30.0, 2: 50.0}, None)],
+    ids=["every seed is faster", "one seed is slower"],
+)
+def test_tuning_counts_where_all_seeds_agree(
+    tuned_s: dict[int, float], mean_response_s: float | None, tmp_path: Path
+) -> None:
+    plain = trials(tmp_path / "plain.parquet", {1: 40.0, 2: 40.0})
+    tuned = trials(tmp_path / "tuned.parquet", tuned_s)
+    trace = trace_of(tmp_path / "trace.parquet", [0.0, 200.0])
+    of_search = inputs(trace, SLIM, short=[plain, tuned])
+    document = weigh_chain(stage(tuned={"training": "short"}), of_search, tmp_path / "worth")
+    found = figures(document)
+    if mean_response_s is None:
+        assert "only tuned jobs" not in found
+        assert any("does not clearly change" in remark for remark in document.remarks)
+    else:
+        share = (30 / 40 + 20 / 40) / 2
+        response_s = found["only tuned jobs"]["mean_response_s"]
+        assert response_s == pytest.approx((36 + 3 + 3) / 2 + 60 * share)
+
+
+def test_jobs_with_gpus_run_as_on_the_first_node_that_has_some(tmp_path: Path) -> None:
+    from trimtab.clusters.cluster import Cluster, Level, NodeType
+
+    slow = NodeType("slow", 4000, GB, 0.0, (Level(1.0, 0.0),))
+    fast = NodeType("fast", 4000, GB, 0.0, (Level(4.0, 0.0),), gpu_milli=1000)
+    cluster = Cluster((slow, fast), (1, 1))
+    trace = trace_of(tmp_path / "trace.parquet", [1.0, 2.0], gpu_milli=[0, 1000])
+    jobs = jobs_of(trace, cluster)
+    assert jobs["run_s"].tolist() == [120.0, 30.0]
+    assert jobs["submit_s"].tolist() == [0.0, 1.0]
+
+
+def test_jobs_of_rounds_are_refused(tmp_path: Path) -> None:
+    trace = trace_of(tmp_path / "trace.parquet", [0.0], work_s=None, map_tasks=2)
+    with pytest.raises(UserError, match="jobs of rounds; expected classes that name a workload"):
+        weigh_chain(stage(), inputs(trace, SLIM), tmp_path / "worth")
+
+
+def test_a_pair_is_of_one_workload_in_both_environments(tmp_path: Path) -> None:
+    pair = MeasuredPair(source="by hand", original=ORIGINAL, debloated=SLIM)
+    pair.write(tmp_path / "pair.json")
+    assert MeasuredPair.read(tmp_path / "pair.json") == pair
+    said = json.loads((tmp_path / "pair.json").read_text())
+    said["debloated"] = said["original"]
+    (tmp_path / "wrong.json").write_text(json.dumps(said))
+    with pytest.raises(Exception, match="not in these environments"):
+        MeasuredPair.read(tmp_path / "wrong.json")
