@@ -58,12 +58,19 @@ class Plan:
         sides = (side for each in self.images.values() for side in (each.original, each.slim))
         return all(side is None or side.size_bytes is not None for side in sides)
 
+    @property
+    def shares_layers(self) -> bool:
+        """Whether layers are known, and nodes keep them: those that are switched off do not."""
+        sides = (side for each in self.images.values() for side in (each.original, each.slim))
+        known = any(side is not None and side.layers is not None for side in sides)
+        return known and self.has_sizes and self.operation.autoscale is None
+
     def side(self, image: str, stages: Iterable[Stage]) -> Side:
         """Return an image as it is with some stages."""
         on, of_image = set(stages), self.images[image]
         side, slim = of_image.original, of_image.slim
         if slim is not None and Stage.SLIM in on:
-            side = side._replace(size_bytes=slim.size_bytes, fetch_s=slim.fetch_s)
+            side = slim._replace(warm_s=side.warm_s)
         if slim is not None and Stage.START in on:
             side = side._replace(warm_s=slim.warm_s)
         return side

@@ -204,7 +204,10 @@ def _about(jobs: pd.DataFrame, cluster: Cluster, plan: Plan) -> Iterator[str]:
         "recorded run times count without start-ups: where they contain these, responses and hours"
         " are too long by them in every setting"
     )
-    yield "an image is pulled whole: layers that nodes have from other images are not counted off"
+    if plan.shares_layers:
+        yield "bytes pulled count a layer once a node; start-ups and the ranks count images whole"
+    else:
+        yield "an image is pulled whole: layers that nodes have from other images count again"
     yield "nodes do not share the bandwidth of a pull"
     if any(map(has_power, cluster.node_types)):
         yield "energy is modelled, by the idle and the busy power in conf/hardware"

@@ -182,7 +182,8 @@ def percent(change: float, before: float) -> str:
     if not before:
         return "new" if change else "0 %"
     share = 100 * change / before
-    return f"{share:+.{1 if abs(share) < 10 else 0}f} %"
+    size = abs(share)
+    return f"{share:+.{2 if size < 1 else 1 if size < 10 else 0}f} %"
 
 
 def _rounded(value: float) -> str:
