@@ -1,6 +1,7 @@
 """The stages that change a queue, and the settings of an ablation: which of them are on."""
 
 from collections.abc import Collection, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -92,9 +93,9 @@ class Plan:
         }
 
     def policy(self, stages: Iterable[Stage]) -> BatchPolicy:
-        """Return the policy with some stages."""
+        """Return a copy of the policy with some stages: it may keep state of its queue."""
         now, then = self.policies
-        return then if then is not None and Stage.POLICY in set(stages) else now
+        return deepcopy(then if then is not None and Stage.POLICY in set(stages) else now)
 
     def jobs(self, jobs: pd.DataFrame, stages: Iterable[Stage]) -> pd.DataFrame:
         """Return the jobs (BATCH_JOBS) with some stages: their run times, once tuned."""

@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_queues import jobs_of, node_type, nodes
 
 from trimtab.batch.operation import Operation
+from trimtab.batch.policies.base import Backfill, BatchPolicy, WaitingJobs
 from trimtab.batch.policies.registry import build_batch_policy
 from trimtab.batch.readers.read import ReadJobs
 from trimtab.batch.sleep import Sleep
@@ -218,6 +220,26 @@ def test_the_fewest_images_that_give_four_fifths(tmp_path: Path) -> None:
     names, share = first_few(images)
     assert names == ["b", "c"] and share == pytest.approx(0.8)
     assert first_few([]) == ([], None)
+
+
+class Alternating(BatchPolicy):
+    """Keeps state: the order of the waiting jobs turns around at every question."""
+
+    reorder_s, backfill, asked = 1.0, Backfill.NONE, 0
+
+    def order(self, jobs: WaitingJobs, now_s: float) -> np.ndarray:
+        self.asked += 1
+        return np.where(self.asked % 2, jobs.submit_s, -jobs.submit_s)
+
+
+def test_policies_that_keep_state_do_not_meet(tmp_path: Path) -> None:
+    """Replications run in threads: each has a policy of its own, so results are the same."""
+    rows = [{**THREE[0], "submit_s": 2.0 * at, "run_s": 3.0 + at % 7} for at in range(60)]
+    policy = Alternating()
+    one, two = (
+        weighed(tmp_path / name, rows, {"a": A}, policies=(policy, None)) for name in ("one", "two")
+    )
+    assert one == two and policy.asked == 0
 
 
 def test_the_record_stands_beside_the_replay(tmp_path: Path) -> None:
