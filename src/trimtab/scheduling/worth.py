@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from trimtab.batch.curves import EnergyCurve, read_curve
 from trimtab.batch.model import speeds_of
@@ -126,22 +127,20 @@ def jobs_of(trace: Path, cluster: Cluster) -> pd.DataFrame:
         "name": frame["job"].astype(str),
         "submit_s": frame["arrival_s"] - frame["arrival_s"].iloc[0],
         "run_s": frame["work_s"] / speed,
-        "estimate_s": np.nan,
         "parts": 1,
         "cpu_milli": frame["cpu_milli"],
         "gpu_milli": frame["gpu_milli"],
         "memory_bytes": frame["memory_bytes"],
         "distinct": False,
         "priority": frame["priority"],
-        "recorded_start_s": np.nan,
-        "deadline_s": np.nan,
         "image": frame["job_class"].astype(str),
         "least_parts": 1,
         "most_parts": 1,
         "serial_share": 0.0,
         "counted": True,
     }
-    return pd.DataFrame({name: values.get(name, "") for name in BATCH_JOBS.names}, frame.index)
+    unknown = {field.name: "" if field.type == pa.string() else np.nan for field in BATCH_JOBS}
+    return pd.DataFrame({**unknown, **values}, frame.index)
 
 
 def _image(

@@ -20,9 +20,9 @@ def resampled(jobs: pd.DataFrame, replication: int) -> pd.DataFrame:
     """Return the jobs (BATCH_JOBS) of a replication: the same for the same number."""
     submit_s = jobs["submit_s"].to_numpy(np.float64)
     begin_s, span_s = submit_s.min(), float(np.ptp(submit_s))
-    if not span_s > 0:
-        return jobs
     block_s = min(_DAY_S, span_s / _FEWEST)
+    if not block_s > 0:
+        return jobs
     blocks = max(int(np.ceil(span_s / block_s - 1e-9)), 1)
     of_job = np.minimum((submit_s - begin_s) // block_s, blocks - 1).astype(np.int64)
     generator = np.random.default_rng([_SEED, replication])
