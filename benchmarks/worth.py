@@ -9,6 +9,7 @@ drawn by Zipf's law; of the first 150 the slim image is known.
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -68,6 +69,11 @@ def write_images(path: Path, images: int) -> None:
     path.write_text("\n".join(rows) + "\n")
 
 
+def _children_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def main() -> None:
     """Draw the dump, run the command twice (the first compiles), and save the second's figures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -81,14 +87,16 @@ def main() -> None:
         write_dump(folder / "jobs.txt", given.jobs, given.images)
         write_images(folder / "images.csv", given.images)
         command = [
-            Path(sys.executable).parent / "trimtab", "worth", "jobs.txt", "--images", "images.csv",
+            str(Path(sys.executable).parent / "trimtab"), "worth", "jobs.txt",
+            "--images", "images.csv",
             "--nodes", f"64c512g8gpu:{NODES}", "--output", "worth",
         ]  # fmt: skip
-        walls_s = []
+        walls_s, cpus_s = [], []
         for _ in range(2):
-            begun = time.perf_counter()
+            begun, begun_cpu = time.perf_counter(), _children_cpu_s()
             subprocess.run(command, cwd=folder, check=True)
             walls_s.append(time.perf_counter() - begun)
+            cpus_s.append(_children_cpu_s() - begun_cpu)
         document = json.loads((folder / "worth/worth.json").read_text())
     figures = {
         "jobs": given.jobs,
@@ -98,6 +106,8 @@ def main() -> None:
         "replications": document["replications"],
         "first_wall_s": walls_s[0],
         "wall_s": walls_s[1],
+        "cpu_s": cpus_s[1],
+        "peak_rss_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
     }
     print(figures)
     save("worth", figures)

@@ -130,6 +130,33 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return page
 
 
+@pytest.fixture(scope="module")
+def worth(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("worth")
+    rows = [f"{at * 3000},{60 + at},4,image{at % 9}" for at in range(80)]
+    (folder / "jobs.csv").write_text("\n".join(["submit,run,cores,image", *rows, ""]))
+    images = [f"image{at},{at + 1}e9,4,{at + 1}e8,3" for at in range(9)]
+    head = "image,bytes,warm_start_s,slim_bytes,slim_warm_start_s"
+    (folder / "images.csv").write_text("\n".join([head, *images, ""]))
+    given = ["--images", folder / "images.csv", "--nodes", "epyc_7281:3", "--price", "0.3"]
+    wanted = ["worth", folder / "jobs.csv", *given, "--policy", "fcfs,easy", "--output", folder]
+    done = CliRunner().invoke(app, list(map(str, wanted)))
+    assert done.exit_code == 0, done.output
+    return folder / "report.html"
+
+
+def test_what_slim_images_are_worth_is_one_screen_and_two_pages_of_paper(
+    browser: Browser, worth: Path
+) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    explore(page, worth)
+    following = page.locator("p.next").bounding_box()
+    assert following is not None and following["y"] + following["height"] < 900
+    assert page.locator("#figure-ablation .role-mark > *").count() > 0
+    assert 1 <= page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n") <= 2
+    page.close()
+
+
 @pytest.fixture
 def page(browser: Browser, report: Path) -> Iterator[Page]:
     """The opened report, with its charts drawn; ends by checking what the page did."""
@@ -209,7 +236,7 @@ def test_without_scripts_the_figures_are_still_there(browser: Browser, report: P
 
 @pytest.mark.parametrize("width_px", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("which", ["report", "schedules", "comparison"])
+@pytest.mark.parametrize("which", ["report", "schedules", "comparison", "worth"])
 def test_nothing_overlaps_is_cut_or_faint(
     which: str, scheme: Any, width_px: int, browser: Browser, request: pytest.FixtureRequest
 ) -> None:
@@ -223,7 +250,7 @@ def test_nothing_overlaps_is_cut_or_faint(
     page.close()
 
 
-@pytest.mark.parametrize("which", ["report", "schedules", "comparison"])
+@pytest.mark.parametrize("which", ["report", "schedules", "comparison", "worth"])
 def test_on_paper_everything_fits(
     which: str, browser: Browser, request: pytest.FixtureRequest
 ) -> None:

@@ -1,7 +1,8 @@
 """The images of a cluster, from a CSV file: their sizes and starts, and those of slim ones."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -18,20 +19,26 @@ _COLUMNS = (
     "slimming_s",
     "tuned_run_share",
     "measured",
+    "layers",
+    "slim_layers",
 )
 _EXPECTED = (
     "expected a CSV with a header: image,bytes, and if known cold_start_s,warm_start_s,slim_bytes,"
-    "slim_cold_start_s,slim_warm_start_s,slimming_s,tuned_run_share,measured"
+    "slim_cold_start_s,slim_warm_start_s,slimming_s,tuned_run_share,measured,layers,slim_layers"
 )
 COLD, SLIM_COLD, SLIM_BYTES = "cold start", "cold start of the slim image", "size of the slim image"
 
 
 class Side(NamedTuple):
-    """An image: its compressed size, or None; its pull and unpacking; its start on a warm node."""
+    """An image: its compressed size, or None; its pull and unpacking; its start on a warm node.
+
+    `layers` are compressed bytes by digest, or None if they are not known.
+    """
 
     size_bytes: float | None
     fetch_s: float
     warm_s: float
+    layers: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,8 @@ def read_fleet(path: Path, assumed: Assumed) -> dict[str, FleetImage]:
     of a slim image takes as much less as its size, where the original's is measured. A warm start
     that is absent is 0 s, that of a slim image as its original's. `measured` names a document: of
     `trimtab image start` or `image compare`, or of the folder that `image slim` wrote. Numbers in
-    the CSV take precedence. Raises UserError with file, line, column, and what was expected.
+    the CSV take precedence, and of sizes those of `layers`. Raises UserError
+    with file, line, column, and what was expected.
     """
     images: dict[str, FleetImage] = {}
     for row in read_rows(path, _COLUMNS, ("image",), _EXPECTED):
@@ -91,8 +99,9 @@ def read_fleet(path: Path, assumed: Assumed) -> dict[str, FleetImage]:
 def _image(path: Path, row: TextRow, assumed: Assumed) -> FleetImage:
     document = row.texts.get("measured", "")
     found = read_measured(path.parent / document, row.place) if document else MeasuredImage()
-    size, cold, warm = _known(row, "", found.before)
-    slim_size, slim_cold, slim_warm = _known(row, "slim_", found.after)
+    layers, slim_layers = (_layers(row, column) for column in ("layers", "slim_layers"))
+    size, cold, warm = _known(row, "", found.before, layers)
+    slim_size, slim_cold, slim_warm = _known(row, "slim_", found.after, slim_layers)
     if size is None and cold is None:
         raise UserError(f"{row.place}: expected bytes, cold_start_s or measured of each image")
     modelled = []
@@ -101,7 +110,7 @@ def _image(path: Path, row: TextRow, assumed: Assumed) -> FleetImage:
         assert size is not None
         modelled.append(COLD)
         cold = warm + assumed.fetch_s(size)
-    original = _side(row, "cold_start_s", size, cold, warm)
+    original = _side(row, "cold_start_s", size, cold, warm)._replace(layers=layers)
     if slim_size is None and assumed.slim_share is not None and size is not None:
         modelled.append(SLIM_BYTES)
         slim_size = assumed.slim_share * size
@@ -114,13 +123,34 @@ def _image(path: Path, row: TextRow, assumed: Assumed) -> FleetImage:
             fetch_s = original.fetch_s * slim_size / size if size else assumed.fetch_s(slim_size)
             slim_cold = slim_warm + fetch_s
         slim = _side(row, "slim_cold_start_s", slim_size, slim_cold, slim_warm)
+        slim = slim._replace(layers=slim_layers)
     slimming_s = _first((row.number("slimming_s"), found.slimming_s))
     return FleetImage(original, slim, tuple(modelled), _tuned(row), slimming_s)
 
 
-def _known(row: TextRow, prefix: str, measured: Iterable[float | None]) -> list[float | None]:
-    given = (row.number(f"{prefix}{name}") for name in _EACH)
+def _known(
+    row: TextRow,
+    prefix: str,
+    measured: Iterable[float | None],
+    layers: Mapping[str, float] | None,
+) -> list[float | None]:
+    given = [row.number(f"{prefix}{name}") for name in _EACH]
+    if layers is not None:
+        given[0] = sum(layers.values())
     return [_first(pair) for pair in zip(given, measured, strict=True)]
+
+
+def _layers(row: TextRow, column: str) -> dict[str, float] | None:
+    layers: dict[str, float] = {}
+    for text in row.texts.get(column, "").split():
+        digest, _, size = text.rpartition(":")
+        if not digest or digest in layers or not re.fullmatch(r"\d{1,15}", size):
+            raise UserError(
+                f"{row.place}: {column}: {text[:80]!r}, expected DIGEST:BYTES once for each layer,"
+                " separated by spaces"
+            )
+        layers[digest] = float(size)
+    return layers or None
 
 
 def _first(values: Iterable[float | None]) -> float | None:

@@ -11,6 +11,7 @@ from trimtab.batch.comparing import cost_of_energy, has_power
 from trimtab.batch.curves import EnergyCurve
 from trimtab.batch.simulate import BatchResult, simulate_batch
 from trimtab.clusters.cluster import Cluster
+from trimtab.worth.shared_layers import pulled_layer_bytes
 from trimtab.worth.stages import Plan, Stage
 
 _MONTH_S = 365.25 * 86400 / 12
@@ -63,6 +64,7 @@ def replay(
         autoscale=plan.operation.autoscale if nodes else None,
         power_cap_w=plan.operation.power_cap_w,
         images=plan.starts(stages),
+        keep_allocations=plan.shares_layers,
     )
     startup_s = result.schedule["startup_s"].to_numpy(np.float64)
     by_image = pd.Series(startup_s).groupby(jobs["image"].to_numpy()).sum()
@@ -88,7 +90,7 @@ def _figures(
     startup_s = schedule["startup_s"].to_numpy(np.float64)
     response_s = (schedule["end_s"] - schedule["submit_s"]).to_numpy(np.float64)[counted]
     figures: Figures = {}
-    pulled_bytes = _pulled_bytes(plan, stages, result.pulls)
+    pulled_bytes = _pulled_bytes(jobs, plan, stages, result)
     if pulled_bytes is not None:
         figures["pulled_bytes"] = pulled_bytes
     figures["startup_s"] = float(startup_s.sum())
@@ -111,12 +113,16 @@ def _figures(
     return figures
 
 
-def _pulled_bytes(plan: Plan, stages: tuple[Stage, ...], pulls: Mapping[str, int]) -> float | None:
+def _pulled_bytes(
+    jobs: pd.DataFrame, plan: Plan, stages: tuple[Stage, ...], result: BatchResult
+) -> float | None:
     """Return the bytes that all nodes pull; None where a size is unknown."""
     if not plan.has_sizes:
         return None
-    sizes = {name: plan.side(name, stages).size_bytes or 0.0 for name in pulls}
-    return float(sum(count * sizes[name] for name, count in pulls.items()))
+    if result.allocations is not None:
+        return pulled_layer_bytes(jobs, result.allocations, plan, stages)
+    sizes = {name: plan.side(name, stages).size_bytes or 0.0 for name in plan.images}
+    return float(sum(count * sizes[name] for name, count in result.pulls.items()))
 
 
 def _euro(

@@ -1,6 +1,7 @@
 """The stages that change a queue, and the settings of an ablation: which of them are on."""
 
 from collections.abc import Collection, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -58,12 +59,19 @@ class Plan:
         sides = (side for each in self.images.values() for side in (each.original, each.slim))
         return all(side is None or side.size_bytes is not None for side in sides)
 
+    @property
+    def shares_layers(self) -> bool:
+        """Whether layers are known, and nodes keep them: those that are switched off do not."""
+        sides = (side for each in self.images.values() for side in (each.original, each.slim))
+        known = any(side is not None and side.layers is not None for side in sides)
+        return known and self.has_sizes and self.operation.autoscale is None
+
     def side(self, image: str, stages: Iterable[Stage]) -> Side:
         """Return an image as it is with some stages."""
         on, of_image = set(stages), self.images[image]
         side, slim = of_image.original, of_image.slim
         if slim is not None and Stage.SLIM in on:
-            side = side._replace(size_bytes=slim.size_bytes, fetch_s=slim.fetch_s)
+            side = slim._replace(warm_s=side.warm_s)
         if slim is not None and Stage.START in on:
             side = side._replace(warm_s=slim.warm_s)
         return side
@@ -85,9 +93,9 @@ class Plan:
         }
 
     def policy(self, stages: Iterable[Stage]) -> BatchPolicy:
-        """Return the policy with some stages."""
+        """Return a copy of the policy with some stages: it may keep state of its queue."""
         now, then = self.policies
-        return then if then is not None and Stage.POLICY in set(stages) else now
+        return deepcopy(then if then is not None and Stage.POLICY in set(stages) else now)
 
     def jobs(self, jobs: pd.DataFrame, stages: Iterable[Stage]) -> pd.DataFrame:
         """Return the jobs (BATCH_JOBS) with some stages: their run times, once tuned."""

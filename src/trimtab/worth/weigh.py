@@ -10,7 +10,7 @@ import pandas as pd
 
 from trimtab.batch.comparing import has_power
 from trimtab.batch.demands import largest_demand, suggested_nodes
-from trimtab.batch.figures import offered_load
+from trimtab.batch.figures import offered_load, recorded_waits
 from trimtab.batch.model import kinds_of
 from trimtab.batch.power_cap import with_room_and_power
 from trimtab.batch.readers.read import ReadJobs
@@ -18,8 +18,9 @@ from trimtab.batch.sleep import sleeps_of
 from trimtab.batch.window import in_window
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
-from trimtab.records.batch.comparison import NodeGroup
-from trimtab.records.batch.worth import REPLICATIONS, Saving, Setting, SettingFigure, Worth
+from trimtab.records.batch.comparison import NodeGroup, format_duration
+from trimtab.records.batch.replications import REPLICATIONS
+from trimtab.records.batch.worth import Saving, Setting, SettingFigure, Worth
 from trimtab.records.parquet.files import write_table
 from trimtab.worth.fleet_images import about
 from trimtab.worth.job_images import images_without_row
@@ -74,7 +75,7 @@ def weigh(
         first_share=share,
         verdict=verdict_of(shown[0], shown[1]),
         next=next_command(images, few),
-        remarks=[*remarks, *_about(jobs, cluster, plan)],
+        remarks=[*remarks, *_about(jobs, cluster, plan), *_against_record(jobs, first)],
     )
     folder.mkdir(parents=True, exist_ok=True)
     write_table(folder / "replications.parquet", REPLICATIONS, _rows(tables))
@@ -178,6 +179,15 @@ def _rows(tables: list[Table]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=REPLICATIONS.names)
 
 
+def _against_record(jobs: pd.DataFrame, first: Table) -> Iterator[str]:
+    if (recorded := recorded_waits(jobs[jobs["counted"]])) is not None:
+        replayed_s = next(iter(first.values()))["mean_response_s"]
+        yield (
+            f"mean response as recorded: {format_duration(recorded.every.mean_response_s)}; in the"
+            f" replay as it is: {format_duration(replayed_s)}"
+        )
+
+
 def _about(jobs: pd.DataFrame, cluster: Cluster, plan: Plan) -> Iterator[str]:
     load = offered_load(jobs, cluster)
     if load is not None and load > 1:
@@ -190,7 +200,14 @@ def _about(jobs: pd.DataFrame, cluster: Cluster, plan: Plan) -> Iterator[str]:
         "nodes begin without images, and keep what they pulled until they are switched off;"
         " totals are of all jobs, means of those whose waits count"
     )
-    yield "an image is pulled whole: layers that nodes have from other images are not counted off"
+    yield (
+        "recorded run times count without start-ups: where they contain these, responses and hours"
+        " are too long by them in every setting"
+    )
+    if plan.shares_layers:
+        yield "bytes pulled count a layer once a node; start-ups and the ranks count images whole"
+    else:
+        yield "an image is pulled whole: layers that nodes have from other images count again"
     yield "nodes do not share the bandwidth of a pull"
     if any(map(has_power, cluster.node_types)):
         yield "energy is modelled, by the idle and the busy power in conf/hardware"

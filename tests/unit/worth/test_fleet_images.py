@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import UserError
-from trimtab.worth.fleet_images import DEFAULTS, Assumed, FleetImage, about, read_fleet
+from trimtab.worth.fleet_images import DEFAULTS, Assumed, FleetImage, Side, about, read_fleet
 
 
 def fleet(tmp_path: Path, text: str, assumed: Assumed = DEFAULTS) -> dict[str, FleetImage]:
@@ -17,7 +17,7 @@ def fleet(tmp_path: Path, text: str, assumed: Assumed = DEFAULTS) -> dict[str, F
 def test_what_is_given_is_taken(tmp_path: Path) -> None:
     head = "image,bytes,cold_start_s,warm_start_s,slim_bytes,slim_cold_start_s,slim_warm_start_s"
     one = fleet(tmp_path, f"{head},tuned_run_share,slimming_s\na,1e9,12,2,2.5e8,5,1,0.8,60\n")["a"]
-    assert one.original == (1e9, 10.0, 2.0) and one.slim == (2.5e8, 4.0, 1.0)
+    assert one.original == Side(1e9, 10.0, 2.0) and one.slim == Side(2.5e8, 4.0, 1.0)
     assert (one.tuned_run_share, one.slimming_s, one.modelled) == (0.8, 60.0, ())
     assert list(about([one], DEFAULTS)) == []
 

@@ -3,18 +3,21 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_queues import jobs_of, node_type, nodes
 
 from trimtab.batch.operation import Operation
+from trimtab.batch.policies.base import Backfill, BatchPolicy, WaitingJobs
 from trimtab.batch.policies.registry import build_batch_policy
 from trimtab.batch.readers.read import ReadJobs
 from trimtab.batch.sleep import Sleep
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
-from trimtab.records.batch.worth import REPLICATIONS, Worth
+from trimtab.records.batch.replications import REPLICATIONS
+from trimtab.records.batch.worth import Worth
 from trimtab.records.parquet.files import read_table
 from trimtab.worth.fleet_images import FleetImage, Side
 from trimtab.worth.ranking import first_few
@@ -122,7 +125,7 @@ same = st.floats(0.0, 50.0)
     ),
     st.lists(st.tuples(same, same), min_size=3, max_size=3),
 )  # fmt: skip
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_a_slim_image_as_its_original_saves_exactly_nothing(
     tmp_path_factory: pytest.TempPathFactory,
     jobs: list[tuple[int, int, str]],
@@ -214,5 +217,33 @@ def test_the_fewest_images_that_give_four_fifths(tmp_path: Path) -> None:
         return RankedImage(image, 1, 1, 10.0, 10.0, 1.0, [], 1.0, saved, 1.0, None)
 
     images = [row("a", 1.0), row("b", 6.0), row("c", 2.0), row("d", -5.0), row("e", 1.0)]
-    assert first_few(images) == (["b", "c"], pytest.approx(0.8))
+    names, share = first_few(images)
+    assert names == ["b", "c"] and share == pytest.approx(0.8)
     assert first_few([]) == ([], None)
+
+
+class Alternating(BatchPolicy):
+    """Keeps state: the order of the waiting jobs turns around at every question."""
+
+    reorder_s, backfill, asked = 1.0, Backfill.NONE, 0
+
+    def order(self, jobs: WaitingJobs, now_s: float) -> np.ndarray:
+        self.asked += 1
+        return np.where(self.asked % 2, jobs.submit_s, -jobs.submit_s)
+
+
+def test_policies_that_keep_state_do_not_meet(tmp_path: Path) -> None:
+    """Replications run in threads: each has a policy of its own, so results are the same."""
+    rows = [{**THREE[0], "submit_s": 2.0 * at, "run_s": 3.0 + at % 7} for at in range(60)]
+    policy = Alternating()
+    one, two = (
+        weighed(tmp_path / name, rows, {"a": A}, policies=(policy, None)) for name in ("one", "two")
+    )
+    assert one == two and policy.asked == 0
+
+
+def test_the_record_stands_beside_the_replay(tmp_path: Path) -> None:
+    rows = [{**row, "recorded_start_s": 1.0 + row["submit_s"]} for row in THREE]
+    found = weighed(tmp_path, rows, {"a": A})
+    said = "mean response as recorded: 11 s; in the replay as it is: 25.7 s"
+    assert said in found.remarks

@@ -7,7 +7,8 @@ from pathlib import Path
 from markupsafe import Markup
 
 from trimtab.evaluation.report.blocks import Fold, templates
-from trimtab.evaluation.report.key_figures import Effect, KeyFigure
+from trimtab.evaluation.report.changes import Effect
+from trimtab.evaluation.report.key_figures import KeyFigure
 from trimtab.evaluation.report.page import packed, table_library, vega_bundle
 from trimtab.evaluation.report.published import without_places
 from trimtab.evaluation.report.tables import exact
@@ -34,6 +35,7 @@ def write_worth_report(folder: Path) -> Path:
     """
     worth = Worth.read(folder / "worth.json")
     shown = [name for name in SHOWN_FIRST if name in {each.name for each in worth.before.figures}]
+    clear = [name for name in shown if worth.after.figure(name).saving.is_clear]
     tables = [images_table(worth), settings_table(worth)]
     figures = [ablation_chart(worth, shown[:_MOST_PANELS])] if worth.stages else []
     for table in tables:
@@ -45,7 +47,8 @@ def write_worth_report(folder: Path) -> Path:
         .get_template("worth.html.j2")
         .render(
             worth=worth,
-            cards=list(_cards(worth, shown[:_MOST_CARDS])),
+            cards=list(_cards(worth, clear[:_MOST_CARDS])),
+            unchanged=[figure_name(name) for name in shown if name not in clear],
             figures=figures,
             folds=[Fold(table.title, table) for table in tables],
             specifications=packed(json.dumps({each.name: each.spec for each in figures})),
@@ -65,10 +68,7 @@ def write_worth_report(folder: Path) -> Path:
 def _cards(worth: Worth, shown: list[str]) -> Iterator[KeyFigure]:
     for name in shown:
         figure, before = worth.after.figure(name), worth.before.figure(name).value
-        saving = figure.saving
-        effect = Effect.UNCLEAR
-        if saving.is_clear:
-            effect = Effect.BETTER if saving.value > 0 else Effect.WORSE
+        effect = Effect.BETTER if figure.saving.value > 0 else Effect.WORSE
         values = f"{format_figure(name, before)} → {format_figure(name, figure.value)}"
         detail = f"{values}; 95 %: {interval_of(figure, before)}"
         yield KeyFigure(figure_name(name), change_of(figure, before), detail, effect)

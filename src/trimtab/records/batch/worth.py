@@ -2,23 +2,12 @@
 
 from typing import Annotated, ClassVar, Literal, Self
 
-import pyarrow as pa
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.batch.comparison import NodeGroup, format_duration
 from trimtab.records.document import PART, Document
 from trimtab.records.values import AboveZero, Amount, Measure, Share, Text, Whole
-
-# One row a replication (0: the recorded queue), setting and figure.
-REPLICATIONS = pa.schema(
-    [
-        ("replication", pa.int64()),
-        ("setting", pa.string()),
-        ("figure", pa.string()),
-        ("value", pa.float64()),
-    ]
-)
 
 
 @dataclass(frozen=True, config=PART)
@@ -193,7 +182,8 @@ def percent(change: float, before: float) -> str:
     if not before:
         return "new" if change else "0 %"
     share = 100 * change / before
-    return f"{share:+.{1 if abs(share) < 10 else 0}f} %"
+    size = abs(share)
+    return f"{share:+.{2 if size < 1 else 1 if size < 10 else 0}f} %"
 
 
 def _rounded(value: float) -> str:
