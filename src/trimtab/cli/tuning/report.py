@@ -1,5 +1,6 @@
 """What `trimtab tune` prints and returns: the plan, the trials as they end, and the best."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from trimtab.tuning.tune import Request
 
 SEED = 1
+_LEADING = 5  # trials in the last table
 
 
 def search(request: "Request", folder: Path, ground_truth: Path) -> dict[str, Any]:
@@ -54,6 +56,7 @@ def search(request: "Request", folder: Path, ground_truth: Path) -> dict[str, An
 
     stage.tune(request, [SEED], folder, ground_truth, on_result)
     console.notes.print(_best_of(folder / "best.yaml", request))
+    console.notes.print(_leading(folder / "trials.parquet", objective))
     _say_cost_of_inference(folder / "trials.parquet")
     written = [folder / "best.yaml"]
     if made.inference is not None:
@@ -92,14 +95,40 @@ def _say_cost_of_inference(path: Path) -> None:
         )
 
 
+def _leading(path: Path, objective: Objective) -> Table:
+    """Return the table of the best trials, each with its most training."""
+    from trimtab.records.parquet.files import read_table
+    from trimtab.records.tables import TRIALS
+    from trimtab.tuning.score import Score
+
+    trials = read_table(path, TRIALS)
+    scored = trials[trials["score"].notna() & (trials["fold"] == trials["fold"].max())]
+    order = ["epochs", "data_fraction", "score"]
+    leading = scored.sort_values(order, ascending=False).drop_duplicates("trial").head(_LEADING)
+    configurations = [json.loads(text) for text in leading["configuration"]]
+    names = sorted({name for one in configurations for name in one})
+    table = Table("trial", "epochs", "score", "s", "J", *(name.partition(".")[2] for name in names))
+    for row, given in zip(leading.itertuples(), configurations, strict=True):
+        table.add_row(
+            str(row.trial), str(row.epochs), _shown(Score(objective).as_defined(row.score)),
+            _shown(row.training_s), _shown(row.training_j), *(_shown(given.get(n)) for n in names),
+        )  # fmt: skip
+    return table
+
+
+def _shown(value: Any) -> str:
+    if value is None or value != value:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def _best_of(path: Path, request: "Request") -> Table:
     """Return the table of best.yaml, and the source of its joules."""
     from trimtab.tuning.outputs import result_in
 
     table = Table("best", "")
     for name, value in _flat(result_in(path)):
-        shown = f"{value:.4g}" if isinstance(value, float) else str(value)
-        table.add_row(name, shown)
+        table.add_row(name, _shown(value))
     return table
 
 
