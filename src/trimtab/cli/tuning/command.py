@@ -10,6 +10,7 @@ from trimtab.cli.project.conf import configurations as configurations_of
 from trimtab.cli.tuning.limits import limits_of
 from trimtab.cli.tuning.program import TunedProgram
 from trimtab.cli.tuning.report import search
+from trimtab.cli.tuning.start_with import configurations_in
 from trimtab.cli.workspace_lock import alone_in
 from trimtab.cli.workspace_mark import claim
 from trimtab.config import Configurations
@@ -28,6 +29,7 @@ _KEYS = {
     "epoch_mark": "marks.epoch",
     "inference_command": "tuning.inference_workload",
     "timeout_s": "timeout_s",
+    "python": "python",
 }
 
 
@@ -96,6 +98,14 @@ def tune(
     timeout_s: Annotated[
         float, typer.Option(help="A trial that takes longer has failed.", rich_help_panel=_PANEL)
     ] = 3600.0,
+    python: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="ENV/bin/python",
+            help="The program's interpreter; by default that of the command.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
     folder: Annotated[Path, typer.Option("--workspace", help="Where the results are kept.")] = Path(
         "trimtab_workspace"
     ),
@@ -119,6 +129,13 @@ def tune(
     hardware: Annotated[
         str, typer.Option(help="A file in conf/hardware/: the power model.")
     ] = "this_machine",
+    start_with: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="YAML",
+            help="Configurations to try first: a best.yaml, or a list of parameters with values.",
+        ),
+    ] = None,
     trials: Annotated[
         int | None,
         typer.Option(
@@ -175,8 +192,9 @@ def tune(
     is_command = bool(parameter) or len(program) > 1
     if is_command:
         given = TunedProgram(
-            parameter or [], epochs, data_fraction, metric, epoch_mark, timeout_s, inference_command
-        )
+            parameter or [], epochs, data_fraction, metric, epoch_mark, timeout_s,
+            inference_command, None if python is None else _interpreter(python),
+        )  # fmt: skip
         workload = given.workload(program)
         inference = given.inference_workload(workload)
     else:
@@ -193,6 +211,7 @@ def tune(
         inference_workload=inference,
         device=device_of(_inference_hardware(configurations, workload), machine),
         is_described=not is_command,
+        start_with=() if start_with is None else configurations_in(start_with, workload),
         limits=limits_of(trials, time, energy, patience, _say_limit),
     )
     request.made(folder / "ground_truth.json")  # raises errors before anything is written
@@ -244,6 +263,12 @@ def _inference_hardware(configurations: Configurations, workload: Workload) -> H
 
 def _tuner_for(workload: Workload) -> str:
     return "pipetune" if workload.tuning and workload.tuning.system else "tpe"
+
+
+def _interpreter(python: Path) -> Path:
+    if not python.is_file():
+        raise UserError(f"--python {python}: no such file; expected an interpreter")
+    return python
 
 
 def _say_limit(limit: str) -> None:
