@@ -69,8 +69,8 @@ app.command()(run)
 app.command()(check)
 app.command(
     common=(
-        "parameter", "epochs", "metric", "epoch_mark", "timeout_s", "folder", "tuner", "objective",
-        "workers",
+        "parameter", "epochs", "metric", "epoch_mark", "folder", "tuner", "objective", "trials",
+        "time", "deploy",
     )
 )(tune)  # fmt: skip
 app.command()(imports)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import gammaln, xlogy
 
 from trimtab.queueing.errors import UnstableQueueError
 
@@ -52,9 +52,7 @@ def _waiting_at_ends(
     """Return the probabilities of the number waiting when a batch ends; the last is "or more"."""
     largest = len(services)
     counts = np.arange(states)
-    arriving = [
-        stats.poisson.pmf(counts[:, None], rate * times[None, :]).mean(axis=1) for times in services
-    ]
+    arriving = [_poisson(counts[:, None], rate * times[None, :]).mean(axis=1) for times in services]
     matrix = np.zeros((states, states))
     for number in range(states):
         batch = min(max(number, 1), largest)
@@ -65,3 +63,9 @@ def _waiting_at_ends(
     equations[-1] = 1
     solution: NDArray[np.float64] = np.linalg.solve(equations, np.eye(states)[-1])
     return solution
+
+
+def _poisson(counts: NDArray[np.int64], means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the Poisson probabilities, as scipy.stats does, which takes long to import."""
+    chances: NDArray[np.float64] = np.exp(xlogy(counts, means) - gammaln(counts + 1.0) - means)
+    return chances

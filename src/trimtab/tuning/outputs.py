@@ -1,8 +1,9 @@
 """The results of a search for its user: workloads for training and serving, as YAML.
 
 Each file overrides the tuned workload: placed in `conf/workload/` under the name it gives, it runs
-as any other workload. For a program without a workload file, it holds the command. Settings without
-a key in a workload, such as the number of cores, are in its first lines.
+as any other workload. For a program without a workload file, it holds the command, which runs
+without trimtab. Settings without a key in a workload, such as the number of cores, are in its first
+lines.
 """
 
 import json
@@ -24,6 +25,7 @@ from trimtab.profiling.runs.from_workload import command_line
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import INFERENCE
 from trimtab.records.tuning.inference import KnownArchitecture
+from trimtab.tuning.deployment.module import importing_from, write_module
 from trimtab.tuning.inference.alone import row_of
 from trimtab.tuning.inference.server import InferenceOutcome
 from trimtab.tuning.trials.settings import SystemSettings
@@ -81,8 +83,8 @@ def write_best(
         "training_j": best["training_j"],
         "energy_source": str(best["energy_source"]),
     }
-    document = _over(workload, parameters, settings, is_described)
-    if settings:
+    document = _over(path, workload, parameters, settings, is_described)
+    if settings and is_described:
         document["tuning"] = {
             Kind.SYSTEM.value: {name: {"default": value} for name, value in settings.items()}
         }
@@ -128,7 +130,8 @@ def write_inference(
         }
     if best.response_s is not None or best.saturated:
         said |= {"response_s": best.response_s, "saturated_batch_sizes": list(best.saturated)}
-    _write(path, found, said, _over(workload, parameters, settings, is_described), workload)
+    document = _over(path, workload, parameters, settings, is_described)
+    _write(path, found, said, document, workload)
 
 
 def write_measured(path: Path, architectures: Sequence[KnownArchitecture]) -> None:
@@ -150,6 +153,7 @@ def result_in(path: Path) -> dict[str, Any]:
 
 
 def _over(
+    path: Path,
     workload: Workload,
     parameters: Mapping[str, Any],
     settings: Mapping[str, Any],
@@ -157,7 +161,7 @@ def _over(
 ) -> Row:
     """Return the keys that differ from the tuned workload's file.
 
-    Without such a file, return all keys.
+    Without such a file, return all keys, and write the module that the program imports.
     """
     document: Row = {"name": f"{workload.name}_tuned", "parameters": dict(parameters)}
     threads = settings.get("threads", settings.get("cores"))
@@ -171,8 +175,13 @@ def _over(
         document["parameters"]["loader_workers"] = settings["loader_workers"]
     if is_described:
         return {"defaults": [workload.name, "_self_"], **document}
-    del document["name"]
-    return {"command": list(workload.command), **document}
+    if workload.marks.epoch is None:
+        module = write_module(path.parent / "module")
+        environment = {**workload.env, **document.get("env", {})}
+        document["env"] = {**environment, "PYTHONPATH": importing_from(module, workload.env)}
+    if workload.python is not None:
+        document["python"] = workload.python
+    return {**document, "name": path.stem, "command": list(workload.command)}
 
 
 def _write(
@@ -182,7 +191,7 @@ def _write(
     tuned = replace(workload, parameters={**workload.parameters, **document["parameters"]})
     words = [*(["env", *variables] if variables else []), *command_line(tuned)]
     how = "To run it: " + " ".join(shlex.join(words).splitlines())
-    if "name" in document:
+    if "defaults" in document:
         how = f"To run it, copy it to conf/workload/{document['name']}.yaml."
     lines = [
         f"{found}.",

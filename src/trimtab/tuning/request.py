@@ -24,6 +24,7 @@ from trimtab.tuning.inference.of_workload import machine_of
 from trimtab.tuning.narrowed import at_defaults
 from trimtab.tuning.score import of_inference
 from trimtab.tuning.search.limits import NO_LIMITS, SearchLimits
+from trimtab.tuning.space import Configuration
 from trimtab.tuning.system.machine import machine_key
 from trimtab.tuning.trials.program_digest import digest_of
 from trimtab.tuning.tuners.base import Tuner, TunerInputs
@@ -37,7 +38,8 @@ class Request:
     Trials without `cores` have an equal share of this process' CPUs, for `workers` trials. The
     workload's `tuning` may name an `inference_workload`. `device` is its machine, if that is
     another one. `is_described`: the workload has a file in `conf/workload/`. `after` is the results
-    folder of another tuner, whose knowledge this one begins with.
+    folder of another tuner, whose knowledge this one begins with. `start_with` are the first
+    trials' configurations.
     """
 
     workload: Workload
@@ -51,6 +53,7 @@ class Request:
     after: Path | None = None
     # No part of its identity: a search goes on where a limit is raised.
     limits: SearchLimits = field(default=NO_LIMITS, repr=False)
+    start_with: tuple[Configuration, ...] = field(default=(), repr=False)
 
     @classmethod
     def of(cls, stage: TuneStage, results: Path) -> Self:
@@ -108,6 +111,8 @@ class Request:
         said = [repr(replace(self, after=None)), *map(digest_of, workloads)]
         if self.after is not None:
             said.append(sha256_of(self.after / "trials.parquet"))
+        if self.start_with:
+            said.append(f"start_with {self.start_with}")
         if self.limits.trials is not None:
             said.append(f"trials {self.limits.trials}")
         if self._asked.characterized is not None:

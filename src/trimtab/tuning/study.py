@@ -3,7 +3,7 @@
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from itertools import islice
@@ -44,7 +44,8 @@ class Study:
 
     `kinds` are the searched kinds of parameters; others keep their defaults. `algorithm` is one of
     `samplers`. Equal seeds and scores give equal suggestions, in one process or several, killed or
-    not: a suggestion depends on the trial's number and the journal, and is made under its lock.
+    not: a suggestion depends on the trial's number and the journal, and is made under its lock. The
+    first trials have the values of `first`, by full name, as far as their kinds are searched.
     Raises UserError for an unsuitable algorithm, for a file that is no journal, and where the study
     of that name has another space, algorithm or seed. All methods raise it where another process
     keeps the journal locked.
@@ -55,11 +56,13 @@ class Study:
         place: Path | JournalStorage,
         name: str,
         space: SearchSpace,
-        kinds: Iterable[Kind],
+        kinds: Collection[Kind],
         algorithm: str,
         seed: int,
+        first: Sequence[Configuration] = (),
     ) -> None:
         check_algorithm(algorithm)
+        self._first = [self._of_searched(space, kinds, one) for one in first]
         self.space, self.algorithm, self.seed = space.of(kinds), algorithm, seed
         if algorithm == GRID and not self.space.is_countable:
             free = [one for one in self.space.names if not space.parameters[one].is_countable]
@@ -78,6 +81,15 @@ class Study:
                 }
             )
 
+    @staticmethod
+    def _of_searched(
+        space: SearchSpace, kinds: Collection[Kind], given: Configuration
+    ) -> dict[str, Any]:
+        """Return the values of a given configuration whose kinds are searched."""
+        space.check(given)
+        searched = set(map(str, kinds))
+        return {name: value for name, value in given.items() if name.partition(".")[0] in searched}
+
     def lock(self) -> AbstractContextManager[None]:
         """Hold the journal's lock: no other process can ask, tell or note."""
         return self._journal.lock()
@@ -88,19 +100,21 @@ class Study:
         `notes` are recorded as by `note`, atomically with the trial. Raises NothingLeftError where
         a grid has no more.
         """
-        return self.ask_within({}, notes)
+        return self.ask_within(None, notes)
 
     def ask_within(
-        self, fixed: Mapping[str, Any], notes: Mapping[str, Any] = _NO_NOTES
+        self, fixed: Mapping[str, Any] | None, notes: Mapping[str, Any] = _NO_NOTES
     ) -> tuple[int, Configuration]:
         """Return a new trial as `ask`, with the values of `fixed`, by full name.
 
         They may be of kinds that are not searched; inactive parameters are left out. Raises
         UserError for an invalid value, and where no allowed configuration is left.
         """
-        self.space.check(fixed)
         with self._journal.lock():
             trials = self._journal.trials()
+            if fixed is None:
+                fixed = self._first[len(trials)] if len(trials) < len(self._first) else {}
+            self.space.check(fixed)
             configuration = self._suggestion(trials, fixed)
             self._journal.add(configuration, self.space.distributions, notes)
         return len(trials), configuration

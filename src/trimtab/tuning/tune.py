@@ -190,7 +190,7 @@ def _searched(
         if machine.database is not None:
             shared = stack.enter_context(closing(PostgresJournal(machine.database, name_in(here))))
         place = shared or here / "journal"
-        study = Study(place, _STUDY, space, made.searched, made.algorithm, seed)
+        study = Study(place, _STUDY, space, made.searched, made.algorithm, seed, request.start_with)
         with study.lock():  # other machines may use it
             if not study.trials():
                 _remove_trials(here)

@@ -19,7 +19,7 @@ def ended(trial: int, epochs: int, score: float) -> RungResult:
 def test_the_best_is_that_of_the_most_training() -> None:
     told = TrialLines([ACCURACY], 3)
     assert told.line(1, ended(0, 1, 0.9)) == (
-        "[1/3] trial 0, 1 epoch: 0.9 in 1.5 s; best so far 0.9 (trial 0, 1 epoch)"
+        "[1/3] trial 0, 1 epoch: 0.9 in 1.5 s, 0 J; best so far 0.9 (trial 0, 1 epoch)"
     )
     assert str(told.line(1, ended(1, 3, 0.7))).endswith("best so far 0.7 (trial 1, 3 epochs)")
     assert told.line(1, ended(1, 3, 0.7)) is None
@@ -30,5 +30,5 @@ def test_two_folds_are_judged_apart() -> None:
     told.line(1, ended(0, 9, 0.9))
     # The same trial on the same rung of the second fold is another; a time is a score below 0.
     line = told.line(2, ended(0, 3, -4.0))
-    assert line == "[2/4] trial 0, 3 epochs: 4 in 1.5 s; best so far 4 (trial 0, 3 epochs)"
+    assert line == "[2/4] trial 0, 3 epochs: 4 in 1.5 s, 0 J; best so far 4 (trial 0, 3 epochs)"
     assert str(told.line(2, ended(1, 3, -2.0))).endswith("best so far 2 (trial 1, 3 epochs)")

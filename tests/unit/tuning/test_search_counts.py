@@ -374,13 +374,15 @@ def seen(folder: Path) -> list[str]:
 
 @needs_two
 def test_trials_at_once_have_gpus_of_their_own(tmp_path: Path) -> None:
+    # The second trial begins once the first has reported an epoch.
     code = """
+trimtab_trial.epoch_end(0, accuracy=0.5)
 open(f"with_{os.environ['CUDA_VISIBLE_DEVICES']}", "w").close()
 until(lambda: sum(name.startswith("with_") for name in os.listdir()) == 2)
-trimtab_trial.epoch_end(0, accuracy=0.5)
+trimtab_trial.epoch_end(1, accuracy=0.5)
 """
     judged, _ = search(
-        tmp_path, code, [Rung(2, 1)], steering=Asked({"cores": 1, "gpus": 1}), cpus=CPUS[:2],
+        tmp_path, code, [Rung(2, 2)], steering=Asked({"cores": 1, "gpus": 1}), cpus=CPUS[:2],
         gpus=("GPU-a", "GPU-b"),
     )  # fmt: skip
     assert [one.result for one in judged] == [0.5, 0.5]

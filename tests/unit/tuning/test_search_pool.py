@@ -145,7 +145,7 @@ def test_a_trial_grows_into_what_is_free_only(tmp_path: Path) -> None:
     grew = any(one.room.cores == 2 for one in Greedy.seen if not one.starts)
     assert max(len(cpus) for *_, cpus in epochs(tmp_path)) == 1 + grew
     starts = [outlook for outlook in Greedy.seen if outlook.starts]
-    assert [one.waiting for one in starts[:2]] == [3, 3] and starts[0].room.cores == 2
+    assert starts[0].waiting == 3 and starts[0].room.cores == 2
     assert all(one.machine.cores == 2 and 1 <= one.waiting <= 3 for one in Greedy.seen)
 
 

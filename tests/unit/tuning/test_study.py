@@ -204,6 +204,26 @@ def test_asking_within_what_is_fixed(tmp_path: Path) -> None:
         one.ask_within({"system.core": 1})
 
 
+@pytest.mark.parametrize("algorithm", ["random", "tpe"])
+def test_given_configurations_come_first(tmp_path: Path, algorithm: str) -> None:
+    """Also in the next process; those of kinds that are not searched are left out."""
+    space = SearchSpace(
+        tuning(training={"width": choices(*range(9))}, system={"cores": choices(1, 2)})
+    )
+    given = [{"training.width": 7}, {"training.width": 3, "system.cores": 2}]
+
+    def again() -> Study:
+        return Study(tmp_path / "journal", "s", space, [Kind.TRAINING], algorithm, 1, given)
+
+    assert again().ask() == (0, {"training.width": 7})
+    assert again().ask() == (1, {"training.width": 3})
+    assert set(again().ask()[1]) == {"training.width"}
+    with pytest.raises(UserError, match="expected"):
+        Study(
+            tmp_path / "other", "s", space, [Kind.TRAINING], algorithm, 1, [{"training.width": 70}]
+        )
+
+
 def test_where_what_is_fixed_leaves_nothing(tmp_path: Path) -> None:
     keys = {
         "model": {"layers": choices(1, 2)},

@@ -1,30 +1,24 @@
 """`trimtab tune`: searches the best parameters of a program, and reports trials as they end."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from trimtab.cli.output.console import console
 from trimtab.cli.project.conf import configurations as configurations_of
 from trimtab.cli.tuning.limits import limits_of
 from trimtab.cli.tuning.program import TunedProgram
-from trimtab.cli.tuning.trial_lines import TrialLines
+from trimtab.cli.tuning.report import search
+from trimtab.cli.tuning.start_with import configurations_in
 from trimtab.cli.workspace_lock import alone_in
 from trimtab.cli.workspace_mark import claim
 from trimtab.config import Configurations
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 from trimtab.profiling.profile import model_of
 
-if TYPE_CHECKING:
-    from trimtab.tuning.plan import RungResult
-    from trimtab.tuning.tune import Request
-
-_SEED = 1
 _PANEL = "The program, where it is a command"
 _LIMITS = "Where the search ends, if not before"
 # Options of a command, by the corresponding keys of a workload.
@@ -35,6 +29,7 @@ _KEYS = {
     "epoch_mark": "marks.epoch",
     "inference_command": "tuning.inference_workload",
     "timeout_s": "timeout_s",
+    "python": "python",
 }
 
 
@@ -103,6 +98,14 @@ def tune(
     timeout_s: Annotated[
         float, typer.Option(help="A trial that takes longer has failed.", rich_help_panel=_PANEL)
     ] = 3600.0,
+    python: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="ENV/bin/python",
+            help="The program's interpreter; by default that of the command.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
     folder: Annotated[Path, typer.Option("--workspace", help="Where the results are kept.")] = Path(
         "trimtab_workspace"
     ),
@@ -126,6 +129,13 @@ def tune(
     hardware: Annotated[
         str, typer.Option(help="A file in conf/hardware/: the power model.")
     ] = "this_machine",
+    start_with: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="YAML",
+            help="Configurations to try first: a best.yaml, or a list of parameters with values.",
+        ),
+    ] = None,
     trials: Annotated[
         int | None,
         typer.Option(
@@ -152,6 +162,16 @@ def tune(
             rich_help_panel=_LIMITS,
         ),
     ] = None,
+    deploy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Also write a folder that runs the best configuration without trimtab.",
+        ),
+    ] = None,
+    slim: Annotated[
+        bool, typer.Option("--slim", help="With --deploy: debloat the program's environment too.")
+    ] = False,
     conf: Annotated[
         Path | None,
         typer.Option(help="The folder of configurations: conf, or trimtab's own."),
@@ -163,6 +183,8 @@ def tune(
     trimtab_trial.first_epoch(), and trimtab_trial.epoch_end(epoch, accuracy=...) at its end.
     An interrupted search resumes with the same command.
     """
+    from trimtab.cli.tuning.deploy import deployed
+    from trimtab.tuning.deployment.folder import check_deployable
     from trimtab.tuning.inference.emulation import device_of
     from trimtab.tuning.tune import Request
 
@@ -170,8 +192,9 @@ def tune(
     is_command = bool(parameter) or len(program) > 1
     if is_command:
         given = TunedProgram(
-            parameter or [], epochs, data_fraction, metric, epoch_mark, timeout_s, inference_command
-        )
+            parameter or [], epochs, data_fraction, metric, epoch_mark, timeout_s,
+            inference_command, None if python is None else _interpreter(python),
+        )  # fmt: skip
         workload = given.workload(program)
         inference = given.inference_workload(workload)
     else:
@@ -188,109 +211,19 @@ def tune(
         inference_workload=inference,
         device=device_of(_inference_hardware(configurations, workload), machine),
         is_described=not is_command,
+        start_with=() if start_with is None else configurations_in(start_with, workload),
         limits=limits_of(trials, time, energy, patience, _say_limit),
     )
     request.made(folder / "ground_truth.json")  # raises errors before anything is written
+    if slim and deploy is None:
+        raise UserError("--slim: expected --deploy FOLDER, which then has the slim environment")
+    if deploy is not None:
+        check_deployable(deploy)
     claim(folder)
-    _search(request, folder / "tune", folder / "ground_truth.json")
-
-
-def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
-    """Search once; print the plan, the trials as they end, and the best."""
-    from trimtab.tuning import tune as stage
-    from trimtab.tuning.outputs import result_in
-    from trimtab.tuning.plan import format_plan
-
-    made = request.made(ground_truth)
-    objective, tuner = request.judged_by(made), request.tuner.label or request.tuner.name
-    said = f"{tuner}, for {request.objective.name}"
-    if objective != request.objective:
-        said = f"{tuner}, for {objective.score}: it measures no inference"
-    console.notes.print(said)
-    for line in format_plan(list(made.brackets), made.fidelity):
-        console.notes.print(line, soft_wrap=True)
-    here = request.searches(folder) / f"seed_{_SEED}"
-    folds = [(made, objective, here)]
-    if made.first is not None:
-        folds.insert(0, (made.first, Objective("accuracy"), here / stage.FIRST_FOLD))
-    rungs = sum(rung.trials for one, _, _ in folds for bracket in one.brackets for rung in bracket)
-    told = TrialLines([objective for _, objective, _ in folds], rungs)
-    before = 0
-    for fold, (_, _, searched) in enumerate(folds, start=1):
-        for row in stage.found_in(searched):
-            told.add(fold, row["trial"], row["epochs"], row["data_fraction"], row["score"])
-            before += 1
-    if before:
-        console.notes.print(f"{before} of {rungs} are there from before")
-
-    def on_result(_: int, fold: int, result: "RungResult") -> None:
-        # The next process judges the last result of an ended one again.
-        if (line := told.line(fold, result)) is not None:
-            console.notes.print(line, soft_wrap=True)
-
-    stage.tune(request, [_SEED], folder, ground_truth, on_result)
-    console.notes.print(_best_of(folder / "best.yaml", request))
-    _say_cost_of_inference(folder / "trials.parquet")
-    written = [folder / "best.yaml"]
-    if made.inference is not None:
-        written.append(folder / "inference.yaml")
-    for path in written:
-        console.path(path)
-    found = {path.stem: {"path": path, **result_in(path)} for path in written}
-    trials = folder / "trials.parquet"
-    console.result({**found, "trials": {"path": trials, **_totals(trials)}})
-
-
-def _say_limit(limit: str) -> None:
-    console.notes.print(f"the search ends early: {limit}", soft_wrap=True)
-
-
-def _totals(path: Path) -> dict[str, Any]:
-    """Return the total cost of all trials; unknown joules are NaN."""
-    from trimtab.records.parquet.files import read_table
-    from trimtab.records.tables import TRIALS
-
-    trials = read_table(path, TRIALS)
-    return {
-        "rungs": len(trials),
-        "failed_rungs": int(trials["score"].isna().sum()),
-        "wall_s": float(trials["wall_s"].sum()),
-        "cpu_s": float(trials["cpu_s"].sum()),
-        "energy_j": float(trials["energy_j"].sum(skipna=False)),
-    }
-
-
-def _say_cost_of_inference(path: Path) -> None:
-    from trimtab.records.parquet.files import read_table
-    from trimtab.records.tables import TRIALS
-
-    trials = read_table(path, TRIALS)
-    if trials["inference_tuning_s"].notna().any():
-        spent_s, spent_j = (trials[f"inference_tuning_{unit}"].sum() for unit in "sj")
-        console.notes.print(
-            f"tuning inference took {spent_s:.1f} s and {spent_j:.4g} J", soft_wrap=True
-        )
-
-
-def _best_of(path: Path, request: "Request") -> Table:
-    """Return the table of best.yaml, and the source of its joules."""
-    from trimtab.tuning.outputs import result_in
-
-    table = Table("best", "")
-    for name, value in _flat(result_in(path)):
-        shown = f"{value:.4g}" if isinstance(value, float) else str(value)
-        table.add_row(name, shown)
-    return table
-
-
-def _flat(document: dict[str, Any], before: str = "") -> list[tuple[str, Any]]:
-    rows: list[tuple[str, Any]] = []
-    for key, value in document.items():
-        if isinstance(value, dict):
-            rows += _flat(value, f"{before}{key}.")
-        else:
-            rows.append((f"{before}{key}", value))
-    return rows
+    found = search(request, folder / "tune", folder / "ground_truth.json")
+    if deploy is not None:
+        found["deployment"] = {"path": deployed(deploy, request, folder / "tune", slim=slim)}
+    console.result(found)
 
 
 def _refuse_options_of_commands(context: typer.Context, name: str) -> None:
@@ -330,3 +263,13 @@ def _inference_hardware(configurations: Configurations, workload: Workload) -> H
 
 def _tuner_for(workload: Workload) -> str:
     return "pipetune" if workload.tuning and workload.tuning.system else "tpe"
+
+
+def _interpreter(python: Path) -> Path:
+    if not python.is_file():
+        raise UserError(f"--python {python}: no such file; expected an interpreter")
+    return python
+
+
+def _say_limit(limit: str) -> None:
+    console.notes.print(f"the search ends early: {limit}", soft_wrap=True)

@@ -30,13 +30,14 @@ class TunedProgram:
     epoch_mark: str | None = None
     timeout_s: float = 3600.0
     inference_command: str | None = None
+    python: Path | None = None
 
     def workload(self, command: list[str]) -> Workload:
         """Return the workload; it runs in the current folder.
 
         Raises UserError for a missing program, and for an invalid option.
         """
-        if not find_program(command[0], None):
+        if not find_program(command[0], self.python):
             raise UserError(
                 f"{command[0]}: no such program; give the command as you run it, after --, or the"
                 " name of a file in conf/workload/ without --parameter"
@@ -61,7 +62,7 @@ class TunedProgram:
             command = shlex.split(self.inference_command)
         except ValueError as error:
             raise UserError(f"--inference-command {self.inference_command}: {error}") from None
-        if not command or not find_program(command[0], None):
+        if not command or not find_program(command[0], self.python):
             raise UserError(
                 f"--inference-command {self.inference_command}: no such program; expected the"
                 " command as you run it, in quotes"
@@ -79,7 +80,7 @@ class TunedProgram:
         # A placeholder for the environment of a program without interpreter, not needed here.
         target = TargetConfig(location=str(Path.cwd()))
         options = ProgramOptions(target=target, timeout_s=self.timeout_s)
-        return options.workload(command, find_interpreter(command))
+        return options.workload(command, self.python or find_interpreter(command))
 
     def _tuning(self, epochs: str) -> Tuning:
         kinds: dict[str, dict[str, Any]] = {}

@@ -1,5 +1,6 @@
 """The lines of `trimtab tune` about its trials."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ class TrialLines:
         said = f"failed: {getattr(result.result, 'reason', '')}"
         if score is not None:
             said = f"{self._signs[fold - 1] * score:.4g} in {result.training_s:.1f} s"
+            said += "" if math.isnan(result.training_j) else f", {result.training_j:.3g} J"
         line = f"[{len(self._done)}/{self._rungs}] trial {result.trial}, {trained}: {said}"
         if self._best is None:
             return line

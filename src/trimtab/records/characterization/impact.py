@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import bootstrap
 
 from trimtab.records.characterization.settings import KINDS, settings_of, varied_in
 
@@ -172,6 +171,8 @@ def _values(runs: pd.DataFrame, metric: str) -> list[float]:
 
 def _change(level: str, values: Sequence[float], defaults: Sequence[float]) -> MedianChange | None:
     """Return the change, or None without values, or without a reference."""
+    from scipy.stats import bootstrap  # here, as it takes long to import
+
     if not values or not defaults:
         return None
     with np.errstate(all="ignore"):  # a median of 0, or numbers near the largest

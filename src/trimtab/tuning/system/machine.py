@@ -19,7 +19,7 @@ def machine_key(hardware: str) -> str:
     Machines with equal model and number of CPUs and equal memory, in GiB, have equal keys.
     """
     cores, gib = os.cpu_count() or 1, round(installed_memory_gib())
-    digest = hashlib.sha256(_cpu_model().encode()).hexdigest()[:8]
+    digest = hashlib.sha256(cpu_model().encode()).hexdigest()[:8]
     return f"{hardware}_{cores}_cores_{gib}_gib_{digest}"
 
 
@@ -28,7 +28,8 @@ def installed_memory_gib() -> float:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 30)
 
 
-def _cpu_model() -> str:
+def cpu_model() -> str:
+    """Return the architecture and model of the CPUs."""
     try:
         lines = _CPUINFO.read_text(errors="replace").splitlines()
     except OSError:
