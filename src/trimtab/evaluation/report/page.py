@@ -45,6 +45,7 @@ def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str
             unchanged=list(unchanged_in_words(stages)),
             lead=lead,
             more=more,
+            failed=failed,
             mb=mb,
             stages=stages,
             caveats=format_remark(remark for section in sections for remark in section.caveats()),
