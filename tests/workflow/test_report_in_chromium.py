@@ -327,6 +327,7 @@ def test_paper_and_a_page_without_scripts_have_every_row(
     context = browser.new_context(java_script_enabled=False)
     plain = context.new_page()
     plain.goto(report.as_uri())
+    plain.locator("details.stage > summary").first.click()
     assert plain.locator("[data-table=libraries] tr.row:visible").count() == 44
     context.close()
 

@@ -192,8 +192,8 @@ def differences(first: Mapping[str, float], second: Mapping[str, float]) -> list
         middle = f"{end['stem']}_{end['unit']}" if end else None
         if middle is None or not (middle in first or middle in second):
             ranges = _range(first, name), _range(second, name)
-            once = None in ranges and _OF_RUNS.fullmatch(name) is not None
             values = first.get(name), second.get(name)
+            once = None in ranges and None not in values and bool(_OF_RUNS.fullmatch(name))
             found.append(FigureDifference(name, *values, _differ(*ranges), once))
     if not found:
         raise UserError("neither result has a figure: expected a metrics.json or an environment")

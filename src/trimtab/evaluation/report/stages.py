@@ -100,13 +100,13 @@ def _is_published(block: Block) -> bool:
     return isinstance(block, Table) and block.is_folded
 
 
-def unchanged_in_words(stages: Sequence[StageOnPage]) -> Iterator[str]:
-    """Yield the labels of what did not change, each once."""
+def unchanged_in_words(stages: Sequence[StageOnPage], effect: Effect) -> Iterator[str]:
+    """Yield the labels of what did not change, or was seen only once, each one time."""
     found = {
         f"{figure.label[:1].lower()}{figure.label[1:]}": None
         for stage in stages
         for figures in stage.unchanged.values()
         for figure in figures
-        if figure.effect is Effect.UNCLEAR
+        if figure.effect is effect
     }
     yield from found
