@@ -1,5 +1,6 @@
 """The report in a real browser: complete, quiet, and without a single request."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from trimtab.evaluation.evaluate import evaluate
 
 FIGURES = {
     *("sizes", "run_times", "reduction_of_code_size", "reduction_of_count"),
-    *("savings_by_library", "treemap"),
+    *("savings_by_library", "treemap", "environment_parts"),
 }
 PRINTED_AND_SHOWN: Any = (("print", 44), ("screen", 25))  # rows of the long table
 PAPER_PX = 1047  # A4 on its side less its margins, at 96 pixels an inch
@@ -60,6 +61,27 @@ FAINT = """() => {
     return (high + 0.05) / (low + 0.05) < 4.5;
   }).map((element) => element.outerHTML.slice(0, 120));
 }"""
+# Words that are in sight above the first fold, besides those of charts.
+WORDS = """() => {
+  const end = document.querySelector('details').getBoundingClientRect().top;
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let words = 0;
+  while (walker.nextNode()) {
+    const box = walker.currentNode.parentElement.getBoundingClientRect();
+    if (walker.currentNode.parentElement.closest('svg, script, style, .vega-embed')) continue;
+    if (!box.height || box.right <= 0 || box.top >= end) continue;
+    words += walker.currentNode.textContent.trim().split(/\\s+/).filter(Boolean).length;
+  }
+  return words;
+}"""
+MOST_WORDS, MOST_PAGES, MOST_SCREENS = 120, 2, 3
+# Charts without a mark, or without a size.
+EMPTY = """() => [...document.querySelectorAll('.chart')].filter((chart) => {
+  const svg = chart.querySelector('svg'), box = svg?.getBoundingClientRect();
+  return !box || box.width < 100 || box.height < 40 ||
+    !chart.querySelector('.role-mark > *');
+}).map((chart) => chart.id)"""
+UNFOLDED = "for (const fold of document.querySelectorAll('details')) fold.open = true"
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -111,10 +133,12 @@ ALL_DRAWN = """async () => {
 }"""
 
 
-def explore(page: Page, report: Path) -> None:
-    """Open a report and wait until its charts and tables are to be explored."""
+def explore(page: Page, report: Path, *, folded: bool = False) -> None:
+    """Open a report, unfold it and wait until its charts and tables are to be explored."""
     page.goto(report.as_uri())
     page.wait_for_selector("body[data-tables=ready]")
+    if not folded:
+        page.evaluate(UNFOLDED)
     assert page.evaluate(ALL_DRAWN)
 
 
@@ -234,7 +258,7 @@ def test_without_scripts_the_figures_are_still_there(browser: Browser, report: P
     context.close()
 
 
-@pytest.mark.parametrize("width_px", [1280, 390])
+@pytest.mark.parametrize("width_px", [1440, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("which", ["report", "schedules", "comparison", "worth"])
 def test_nothing_overlaps_is_cut_or_faint(
@@ -247,6 +271,34 @@ def test_nothing_overlaps_is_cut_or_faint(
     assert page.evaluate(WIDER, [width_px, False]) == []
     assert page.evaluate(OVERLAPS) == []
     assert page.evaluate(FAINT) == []
+    assert page.evaluate(EMPTY) == []
+    page.close()
+
+
+@pytest.mark.parametrize("which", ["report", "schedules", "comparison"])
+def test_page_one_is_short_on_a_screen_and_on_paper(
+    which: str, browser: Browser, request: pytest.FixtureRequest
+) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    explore(page, request.getfixturevalue(which), folded=True)
+    assert 10 < page.evaluate(WORDS) <= MOST_WORDS
+    assert page.evaluate("document.documentElement.scrollHeight") <= MOST_SCREENS * 900
+    printed = page.pdf(prefer_css_page_size=True)
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= MOST_PAGES
+    page.evaluate(UNFOLDED)
+    assert page.evaluate(WORDS) <= MOST_WORDS  # it measures what is above the folds
+    page.close()
+
+
+@pytest.mark.parametrize("which", ["report", "schedules"])
+def test_page_one_needs_no_scrolling_sideways_on_a_phone(
+    which: str, browser: Browser, request: pytest.FixtureRequest
+) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    explore(page, request.getfixturevalue(which), folded=True)
+    for chart in page.locator(".lead .chart").all():
+        assert chart.evaluate("chart => chart.scrollWidth <= chart.clientWidth + 1")
+        assert chart.evaluate("chart => chart.getBoundingClientRect().right") <= 390
     page.close()
 
 
@@ -257,7 +309,6 @@ def test_on_paper_everything_fits(
     page = browser.new_page(viewport={"width": PAPER_PX, "height": 740}, color_scheme="dark")
     explore(page, request.getfixturevalue(which))
     page.emulate_media(media="print")
-    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
     assert page.evaluate(WIDER, [PAPER_PX, True]) == []
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     page.close()
@@ -303,6 +354,7 @@ def test_paper_and_a_page_without_scripts_have_every_row(
     context = browser.new_context(java_script_enabled=False)
     plain = context.new_page()
     plain.goto(report.as_uri())
+    plain.locator("details.stage > summary").first.click()
     assert plain.locator("[data-table=libraries] tr.row:visible").count() == 44
     context.close()
 
@@ -321,8 +373,6 @@ def test_a_report_of_schedules_draws_every_chart_in_silence(
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     explore(page, schedules)
-    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
-    assert page.evaluate(ALL_DRAWN)
     assert page.locator(".vega-embed svg").count() >= len(drawn)
     page.close()
     assert complaints == []

@@ -65,8 +65,8 @@ def _check_is_no_sweep(override: str, place: str) -> None:
         values = list(parsed.sweep_string_iterator())
     except HydraException:
         values = ["VALUE"]
-    one = f"{_KEY}=\"['{parsed.key_or_group}=$value']\""
-    run = f"snakemake --cores all --config {one} && dvc repro && git commit -am $value"
+    one = f'echo "{_KEY}: [{parsed.key_or_group}=$value]" > params.yaml'
+    run = f"{one} && dvc repro && git add -A && git commit -m $value"
     raise ConfigError(
         f"{place}: {override!r} given, expected one value, as the results of all have one place. "
         f"One after the other, each recorded: for value in {' '.join(values)}; do {run}; done"

@@ -1,17 +1,13 @@
 """The headline figures and charts of an experiment, to compare after each change."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from statistics import fmean, median
 from typing import Any
 
 from trimtab.files import new_folder_beside, read_json, replace_folder, write_json
 
-# By target, workload, search, and policy on a trace; missing ones are left out.
-_TARGET = ("before_mb", "after_mb", "file_size_reduction_pct", "functions_reduction_pct")
-_WORKLOAD = ("wall_s", "wall_reduction_pct", "peak_memory_reduction_pct", "energy_reduction_pct")
-_SEARCH = ("accuracy_pct", "tuning_s", "tuning_kj")
-_POLICY = ("makespan_s", "total_energy_j", "waste_pct")
 _CHARTS = ("sizes", "energy_and_run_time", "tuners", "response_against_baseline")
 _OF_ALL_JOBS = 5  # parts of a schedule's key: cluster, trace, policy, how, what
 
@@ -27,30 +23,45 @@ def write_headlines(evaluated: Path, metrics: Path, charts: Path) -> None:
     replace_folder(new, charts)
 
 
-def headlines_of(metrics: dict[str, Any]) -> dict[str, Any]:
-    """Return the headline figures among all `metrics` of an experiment."""
+def headlines_of(metrics: dict[str, Any]) -> dict[str, float]:
+    """Return at most seven headline figures among all `metrics` of an experiment, in two decimals.
+
+    Sizes and tuning times are sums. Changes of run time and energy are medians over workloads, and
+    below zero is less. The makespan is the mean over policies and traces. Their names are short,
+    so that `dvc metrics show` fits a terminal of 120 columns.
+    """
+    targets, workloads = (metrics.get(part, {}).values() for part in ("targets", "workloads"))
     chosen = {
         "verified": metrics.get("verified"),
-        "targets": _chosen(metrics.get("targets", {}), _TARGET),
-        "workloads": _chosen(metrics.get("workloads", {}), _WORKLOAD),
-        "tuning": dict(_ending(metrics.get("tuning", {}), _SEARCH)),
-        "schedule": {
-            key: value
-            for key, value in _ending(metrics.get("schedule", {}), _POLICY)
-            if len(key.split("/")) == _OF_ALL_JOBS
-        },
+        "before_mb": _of(sum, _each(targets, "before_mb")),
+        "after_mb": _of(sum, _each(targets, "after_mb")),
+        "wall_pct": _of(median, _changes(workloads, "wall_reduction_pct")),
+        "energy_pct": _of(median, _changes(workloads, "energy_reduction_pct")),
+        "tuning_s": _of(sum, _ending(metrics.get("tuning", {}), "tuning_s")),
+        "makespan_s": _of(
+            fmean,
+            (
+                value
+                for key, value in metrics.get("schedule", {}).items()
+                if len(key.split("/")) == _OF_ALL_JOBS and key.endswith("/makespan_s")
+            ),
+        ),
     }
-    return {key: value for key, value in chosen.items() if value not in (None, {})}
+    return {key: value for key, value in chosen.items() if value is not None}
 
 
-def _chosen(parts: dict[str, dict[str, Any]], keys: tuple[str, ...]) -> dict[str, Any]:
-    return {
-        name: {key: values[key] for key in keys if values.get(key) is not None}
-        for name, values in parts.items()
-    }
+def _of(how: Any, values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(how(known), 2) if known else None
 
 
-def _ending(values: dict[str, Any], ends: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    for key, value in values.items():
-        if key.rpartition("/")[2] in ends and value is not None:
-            yield key, value
+def _each(parts: Iterable[dict[str, Any]], key: str) -> Iterator[float | None]:
+    return (part.get(key) for part in parts)
+
+
+def _changes(parts: Iterable[dict[str, Any]], key: str) -> Iterator[float]:
+    return (-part[key] for part in parts if part.get(key) is not None)
+
+
+def _ending(values: dict[str, Any], end: str) -> Iterator[float | None]:
+    return (value for key, value in values.items() if key.rpartition("/")[2] == end)

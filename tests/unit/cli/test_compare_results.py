@@ -38,7 +38,7 @@ def test_only_what_differs_is_shown_unless_asked(two: tuple[Path, Path]) -> None
 def test_scripts_get_json(two: tuple[Path, Path]) -> None:
     (figure,) = json.loads(run(*two, "--json").stdout)["figures"]
     assert figure == {
-        "figure": "compressed, after, MB", "first": 11, "second": 12, "clear": True,
+        "figure": "compressed, after, MB", "first": 11, "second": 12, "clear": True, "once": False,
         "difference_pct": pytest.approx(100 / 11),
     }  # fmt: skip
 
@@ -50,7 +50,8 @@ def test_a_page_has_the_verdicts_and_what_differs(two: tuple[Path, Path], tmp_pa
     text = page.read_text()
     assert all(f"{letter}: {folder}</h2>" in text for letter, folder in zip("AB", two, strict=True))
     assert text.count('<tr class="row">') == 1 and ">+9.1 %</td>" in text
-    assert "<h2>Sizes</h2>" in text and "<h2>Times</h2>" not in text
+    assert "<summary>Sizes<" in text and "<summary>Times<" not in text
+    assert text.count('<li class="worse">') == 1
     assert "17 figures are equal in both." in text
     assert "http" not in text.replace("http-equiv", "").replace("http://datatables.net", "")
 
@@ -69,10 +70,10 @@ def test_a_page_sorts_figures_by_their_units_and_names_no_difference_in_noise(
         (folders[-1] / "metrics.json").write_text(json.dumps(run_cost))
     assert run(*folders, "--html", tmp_path / "page.html").exit_code == 0
     text = (tmp_path / "page.html").read_text()
-    parts = {part[: part.index("</h2>")]: part for part in text.split("<h2>")[3:]}
+    parts = {part[: part.index("<small>")]: part for part in text.split("<summary>")[1:]}
     found = {name: part.count('<tr class="row">') for name, part in parts.items()}
     assert found == {"Times": 2, "Energy": 1, "All else": 1}
-    assert 'data-order="" class="number">no clear difference' in parts["Times"]
+    assert 'data-order="" class="number">no change' in parts["Times"]
 
 
 def test_an_experiment_has_the_figures_of_its_metrics(tmp_path: Path) -> None:

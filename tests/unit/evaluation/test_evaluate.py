@@ -205,7 +205,7 @@ def test_a_failed_verification_stands_at_the_top(tmp_path: Path) -> None:
     debloat = files.write_debloat(tmp_path / "d", runs=[], resident_bytes={}, **failed)
     report = evaluate(files.inputs([profile], [debloat]), tmp_path / "out")
     text = Page(report.read_text()).text
-    assert text.index("Verification failed") < text.index("Key figures")
+    assert text.index("Verification failed") < text.index("Debloating")
     assert "lenet5_train (lenet5_train): 2 of 3 outputs were equal" in text
     assert "lenet5_train did not pass: another output, line 3 (SIGSEGV in lib/libbig.so" in text
     assert "Output equal" not in text

@@ -8,9 +8,19 @@ from trimtab.workflow.headlines import headlines_of, write_headlines
 METRICS = {
     "verified": 1,
     "saturation": {"one": {"new_files_percent": 1.0}},
-    "targets": {"one": {"before_mb": 2.0, "after_mb": 1.0, "locate_s": 3.0}},
+    "targets": {
+        "one": {"before_mb": 2.0, "after_mb": 1.0, "locate_s": 3.0},
+        "two": {"before_mb": 4.004, "after_mb": 3.0},
+    },
+    "workloads": {
+        "one/a": {"wall_reduction_pct": 9.0, "energy_reduction_pct": None},
+        "one/b": {"wall_reduction_pct": -1.0},
+    },
+    "tuning": {"w/m/o/t/tuning_s": 7.0, "w/m/o/u/tuning_s": 1.0, "w/m/o/u/tuning_low_s": 0.5},
     "schedule": {
         "pair/jobs/fcfs/simulated/makespan_s": 4.0,
+        "pair/jobs/other/simulated/makespan_s": 6.0,
+        "pair/jobs/fcfs/one/simulated/makespan_s": 99.0,
         "pair/jobs/fcfs/simulated/utilisation_pct": 5.0,
         "pair/jobs/fcfs/one/simulated/waste_pct": 6.0,
     },
@@ -20,8 +30,11 @@ METRICS = {
 def test_few_of_many_and_nothing_of_what_there_is_not() -> None:
     assert headlines_of(METRICS) == {
         "verified": 1,
-        "targets": {"one": {"before_mb": 2.0, "after_mb": 1.0}},
-        "schedule": {"pair/jobs/fcfs/simulated/makespan_s": 4.0},
+        "before_mb": 6.0,
+        "after_mb": 4.0,
+        "wall_pct": -4.0,
+        "tuning_s": 8.0,
+        "makespan_s": 5.0,
     }
     assert headlines_of({}) == {}
 

@@ -13,25 +13,44 @@ from rich.text import Text
 from trimtab.cli.output.console import console
 from trimtab.errors import UserError, escape_control_characters
 from trimtab.evaluation.outcome.read import outcome_in
-from trimtab.evaluation.report.changes import NO_CHANGE, is_clear
+from trimtab.evaluation.report.changes import NO_CHANGE, Effect, effect_of, is_clear
 from trimtab.evaluation.report.tables import UNKNOWN
 from trimtab.files import atomic_write, parse_json
 from trimtab.records.outcome import EnvironmentOutcome
 
+_STYLES = {Effect.BETTER: "bold green", Effect.WORSE: "bold red", Effect.ONCE: "dim"}
 _END = re.compile(r"(?P<stem>.+)_(?:low|high)_(?P<unit>[^_/]+)")
+
+# By their ends: what differs from run to run; the rest is counted.
+_OF_RUNS = re.compile(r".*(_s|_ms|_us|_j|_kj|_wh|_w|(time|wall|response|energy|memory)\w*_pct)")
+_LESS_IS_BETTER = re.compile(
+    r"(?!.*before)(?!.*_reduction_).*(, MB|_mb|_bytes|_s|_ms|_us|_j|_kj|_wh|_w)"
+)
 
 
 @dataclass(frozen=True)
 class FigureDifference:
     """A figure in both results; None where one lacks it.
 
-    `clear` is false where both have a range, of pairs or replications, and the ranges overlap.
+    `clear` is false where both have a range, of pairs or replications, and the ranges overlap;
+    `once` says that it is of runs, but has no range.
     """
 
     figure: str
     first: float | None
     second: float | None
     clear: bool = True
+    once: bool = False
+
+    @property
+    def effect(self) -> Effect:
+        """Whether the second is better or worse, where less is; none where more may be."""
+        if _LESS_IS_BETTER.fullmatch(self.figure) is None or self.difference_pct is None:
+            return Effect.NONE
+        difference = self.difference_pct
+        if not self.clear:
+            return Effect.UNCLEAR
+        return effect_of(difference, None if self.once else (difference, difference))
 
     @property
     def difference_pct(self) -> float | None:
@@ -106,6 +125,7 @@ def _write_page(
             each.second,
             _to_sort_by(each),
             (_shown(each.first), _shown(each.second), _said(each).plain),
+            each.effect,
         )
         for each in shown
     ]
@@ -171,8 +191,10 @@ def differences(first: Mapping[str, float], second: Mapping[str, float]) -> list
         end = _END.fullmatch(name)
         middle = f"{end['stem']}_{end['unit']}" if end else None
         if middle is None or not (middle in first or middle in second):
-            clear = _differ(_range(first, name), _range(second, name))
-            found.append(FigureDifference(name, first.get(name), second.get(name), clear))
+            ranges = _range(first, name), _range(second, name)
+            values = first.get(name), second.get(name)
+            once = None in ranges and None not in values and bool(_OF_RUNS.fullmatch(name))
+            found.append(FigureDifference(name, *values, _differ(*ranges), once))
     if not found:
         raise UserError("neither result has a figure: expected a metrics.json or an environment")
     return found
@@ -202,10 +224,12 @@ def _said(each: FigureDifference) -> Text:
     if not each.clear:
         return Text(NO_CHANGE, "dim")
     if _is_share(each):
-        return Text(f"{each.second - each.first:+,.1f} points", "bold")
+        said = f"{each.second - each.first:+,.1f} points{', once' * each.once}"
+        return Text(said, "dim" if each.once else "bold")
     if each.difference_pct is None:
         return Text("")
-    return Text(f"{each.difference_pct:+,.1f} %", "bold" if round(each.difference_pct, 1) else "")
+    style = _STYLES.get(each.effect, "bold" if round(each.difference_pct, 1) else "")
+    return Text(f"{each.difference_pct:+,.1f} %{', once' * each.once}", style)
 
 
 def _is_share(each: FigureDifference) -> bool:

@@ -109,7 +109,8 @@ class WholeEnvironment(TargetSection):
             size = _card(f"{whole}, on disk", environment.disk)
             yield target.label, replace(size, about=About.SIZE)
             if environment.compressed:
-                yield target.label, _card(f"{whole}, compressed", environment.compressed)
+                packed = _card(f"{whole}, compressed", environment.compressed)
+                yield target.label, replace(packed, about=About.PACKED)
             for part in environment.parts:
                 if part.name in _UNUSED and part.before_bytes:
                     yield target.label, _card(part.name.capitalize(), part)

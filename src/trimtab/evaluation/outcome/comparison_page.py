@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trimtab.evaluation.report.blocks import templates
+from trimtab.evaluation.report.changes import Effect
 from trimtab.evaluation.report.page import table_library
 from trimtab.evaluation.report.tables import exact
 from trimtab.records.outcome import EnvironmentOutcome
@@ -31,7 +32,7 @@ class ComparisonRow:
     """A figure of both results, as numbers and as shown.
 
     `difference` is in per cent of the first, or in points for figures in per cent; None where it
-    may be only noise.
+    may be only noise. `effect` says whether less is better here, and whether it is sure.
     """
 
     figure: str
@@ -39,6 +40,13 @@ class ComparisonRow:
     second: float | None
     difference: float | None
     shown: tuple[str, str, str]
+    effect: Effect = Effect.NONE
+
+
+def strip_of(lines: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Return the five largest differences that are sure."""
+    sure = [line for line in lines if line.effect in (Effect.BETTER, Effect.WORSE)]
+    return sorted(sure, key=lambda line: -abs(line.difference or 0.0))[:5]
 
 
 def comparison_page(
@@ -59,6 +67,7 @@ def comparison_page(
             sides=dict(zip("AB", sides, strict=True)),
             subjects={name: found for name, found in subjects.items() if found},
             equal=equal,
+            strip=strip_of(lines),
             tables=table_library(),
             exact=exact,
         )

@@ -41,6 +41,12 @@ def chart_of(sections: Iterable[ReportSection]) -> Figure | None:
     return next((figures[name] for name in _CHARTS if name in figures), None)
 
 
+def risk_of(targets: Iterable[DebloatedTarget]) -> str:
+    """Return the largest risk of the next run in words; "" if none is known."""
+    risks = [each.risk for target in targets for each in target.verdict.workloads if each.risk]
+    return str(max(risks, key=lambda risk: risk.bound)) if risks else ""
+
+
 def ends_of(targets: Sequence[DebloatedTarget]) -> str:
     """Return how the compared runs ended, in words: "exit code 0", "exit code 3 or signal 15"."""
     codes = sorted({int(code) for target in targets for code in target.runs["exit_code"].dropna()})

@@ -17,6 +17,8 @@ class About(StrEnum):
     RESPONSE = "response"
     ENERGY = "energy"
     MONEY = "money"
+    PACKED = "compressed size"
+    MEMORY = "memory"
     TUNING = "tuning"
 
 

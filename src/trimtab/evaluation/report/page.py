@@ -13,6 +13,7 @@ from markupsafe import Markup
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.outcome.section import outcome_of
 from trimtab.evaluation.report.blocks import templates
+from trimtab.evaluation.report.changes import Effect
 from trimtab.evaluation.report.figures import VEGA_LITE
 from trimtab.evaluation.report.first_page import chart_of, strip_of
 from trimtab.evaluation.report.published import without_places
@@ -20,6 +21,8 @@ from trimtab.evaluation.report.section import ReportSection
 from trimtab.evaluation.report.stages import stages_of, unchanged_in_words
 from trimtab.evaluation.report.tables import exact
 from trimtab.records.outcome import mb
+
+_NO_CARD = {"No change": Effect.UNCLEAR, "Seen only once": Effect.ONCE}
 
 
 def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str:
@@ -42,9 +45,13 @@ def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str
             schedules=measurements.schedules,
             top=[block for section in sections for block in section.top()],
             strip=strip_of(stages),
-            unchanged=list(unchanged_in_words(stages)),
+            unchanged={
+                words: list(unchanged_in_words(stages, effect))
+                for words, effect in _NO_CARD.items()
+            },
             lead=lead,
             more=more,
+            failed=failed,
             mb=mb,
             stages=stages,
             caveats=format_remark(remark for section in sections for remark in section.caveats()),

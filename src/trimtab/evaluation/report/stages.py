@@ -31,6 +31,16 @@ class StageOnPage:
     chapters: dict[Chapter, list[Block]] = field(default_factory=dict)
     not_measured: list[Block] = field(default_factory=list)
 
+    @property
+    def summary(self) -> str:
+        """Its first card in a few words, else that nothing is sure."""
+        first = next((card for cards in self.cards.values() for card in cards), None)
+        if first is not None:
+            return f"{first.title or first.label}: {first.change}"
+        if any(each.effect is Effect.ONCE for of in self.unchanged.values() for each in of):
+            return "seen only once: no difference is sure"
+        return "no change" if self.unchanged else ""
+
     def add(self, name: str, figure: KeyFigure) -> None:
         """Add a figure to the cards, or to what did not change."""
         unchanged = [each for each in figure.parts if not each.effect.is_shown]
@@ -90,13 +100,13 @@ def _is_published(block: Block) -> bool:
     return isinstance(block, Table) and block.is_folded
 
 
-def unchanged_in_words(stages: Sequence[StageOnPage]) -> Iterator[str]:
-    """Yield the labels of what did not change, each once."""
+def unchanged_in_words(stages: Sequence[StageOnPage], effect: Effect) -> Iterator[str]:
+    """Yield the labels of what did not change, or was seen only once, each one time."""
     found = {
-        figure.label: None
+        f"{figure.label[:1].lower()}{figure.label[1:]}": None
         for stage in stages
         for figures in stage.unchanged.values()
         for figure in figures
-        if figure.effect is Effect.UNCLEAR
+        if figure.effect is effect
     }
     yield from found

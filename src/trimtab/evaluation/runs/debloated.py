@@ -6,7 +6,7 @@ from typing import Any
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.libraries.size_columns import NO_GPU_CODE
 from trimtab.evaluation.report.blocks import Prose, Untitled, prose
-from trimtab.evaluation.report.first_page import ends_of
+from trimtab.evaluation.report.first_page import ends_of, risk_of
 from trimtab.evaluation.report.section import TargetSection
 from trimtab.evaluation.report.tables import (
     HARDWARE_COLUMN,
@@ -88,6 +88,7 @@ class Verification(TargetSection):
             passed=self.passed,
             targets=self.measurements.targets,
             ends=ends_of(self.measurements.targets),
+            risk=risk_of(self.measurements.targets),
         )
 
     def done(self) -> Iterator[Untitled]:

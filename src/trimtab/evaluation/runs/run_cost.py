@@ -87,7 +87,8 @@ class RunCost(TargetSection):
         for row in self.tables[0].ours:
             target = str(row["target"])
             suffix = "" if row["name"] == row["target"] else f", {row['name']}"
-            yield target, less(f"Peak memory{suffix}", row, "peak_memory", "mb")
+            memory = less(f"Peak memory{suffix}", row, "peak_memory", "mb")
+            yield target, replace(memory, about=About.MEMORY)
             if "peak_gpu_memory_mb" in row:
                 yield target, less(f"Peak GPU memory{suffix}", row, "peak_gpu_memory", "mb")
             start = less(f"Start-up{suffix}", row, "start_up", "s")

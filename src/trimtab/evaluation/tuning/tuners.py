@@ -118,7 +118,7 @@ class Tuners(TuningSection):
                 if isinstance(less, float):
                     interval = [-end for end in ends if isinstance(end, float)]
                     found = difference(
-                        f"Search, {cell.label} against {setting.baseline.label}",
+                        f"Search by {cell.label}, against {setting.baseline.label}",
                         -less,
                         (interval[0], interval[1]) if len(interval) == len(ends) else None,
                         f"{_result(row)} beside {_result(_row(setting, setting.baseline))}",

@@ -84,8 +84,8 @@ def test_an_experiment_begins_with_its_title_and_the_whole(tmp_path: Path) -> No
     report = evaluate(replace(inputs, title="Digits <on> two cores"), tmp_path / "out")
     page = report.read_text()
     assert "<h1>Digits &lt;on&gt; two cores</h1>" in page
-    places = ['<p class="outcome">', "Output equal", "Whole environment, on disk",
-              "Loaded libraries, on disk", '<h2 id="files">', "What would bring more"]  # fmt: skip
+    places = ["Output equal", "Next:", "Loaded libraries, on disk", '<p class="outcome">',
+              '<h2 id="files">', "What would bring more"]  # fmt: skip
     assert sorted(places, key=page.index) == places
     written = Outcome.read(tmp_path / "out/outcome.json")
     assert written.title == "Digits <on> two cores"
@@ -104,8 +104,8 @@ def test_cards_are_of_the_whole_and_then_of_what_nothing_used(tmp_path: Path) ->
     assert [(card.label, card.effect) for card in cards] == [
         ("Whole environment, on disk", "better"),
         ("Whole environment, compressed", "better"),
-        ("Libraries that no run loaded", ""),
-        ("Python files that no run read", ""),
+        ("Libraries that no run loaded", "unclear"),
+        ("Python files that no run read", "unclear"),
         ("Other files that no run read", "better"),
     ]
 
