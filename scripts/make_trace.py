@@ -15,8 +15,8 @@ arguments = parser.parse_args()
 
 with supervised():
     from trimtab.config.stages import TraceStage, read
-    from trimtab.scheduling.make_trace import make_trace
     from trimtab.scheduling.measured import read_measured
+    from trimtab.scheduling.trace.make_trace import make_trace
 
     stage = read(arguments.config, TraceStage)
     measured = read_measured(

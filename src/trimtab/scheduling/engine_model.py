@@ -17,10 +17,10 @@ from trimtab.queueing.job_times import TaskModel, WaveModel
 from trimtab.queueing.mmap import MarkedArrivals
 from trimtab.queueing.phase_type import PhaseType, erlang, fit_two_moments
 from trimtab.records.trace_facts import MeasuredWorkload
-from trimtab.scheduling.arrival_rates import arrival_process, poisson_rates
 from trimtab.scheduling.deflator import EngineClass, EnginePower
 from trimtab.scheduling.from_config import cluster_of, rounds_of
 from trimtab.scheduling.protection import protected_rounds
+from trimtab.scheduling.trace.arrival_rates import arrival_process, poisson_rates
 from trimtab.secure_tasks.cost import Bound
 
 # Other arrivals end by themselves: what waits at their end does not depend on a number of jobs.

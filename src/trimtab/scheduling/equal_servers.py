@@ -17,8 +17,8 @@ from trimtab.queueing.servers.choice import Answer, ServiceTime, solve
 from trimtab.records.figures import RANKS, ResponseFigures
 from trimtab.records.summary import FormulaResponse, MeanBounds
 from trimtab.records.trace_facts import MeasuredWorkload
-from trimtab.scheduling.arrival_rates import poisson_rates
 from trimtab.scheduling.engine_model import is_exact, processing_time_of
+from trimtab.scheduling.trace.arrival_rates import poisson_rates
 
 
 def response_of_equal_servers(

@@ -16,9 +16,9 @@ from trimtab.config.stages import TraceStage
 from trimtab.policies.facts import Asked, PolicyInputs, ProbeRun, probe_nodes
 from trimtab.records.trace_facts import TraceFacts
 from trimtab.scheduling.from_config import cluster_of, job_classes_of
-from trimtab.scheduling.make_trace import frames_of
 from trimtab.scheduling.measured import MeasuredClasses, with_rounds
 from trimtab.scheduling.protection import protect
+from trimtab.scheduling.trace.make_trace import frames_of
 from trimtab.secure_tasks.cost import Bound
 from trimtab.traces.table import class_statistics
 

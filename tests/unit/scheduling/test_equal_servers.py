@@ -16,9 +16,9 @@ from trimtab.config.stages import TraceStage
 from trimtab.records.summary import FormulaResponse, Summary
 from trimtab.scheduling.cell import simulate_cell
 from trimtab.scheduling.formula import calculate
-from trimtab.scheduling.make_trace import make_trace
 from trimtab.scheduling.measured import MeasuredClasses
 from trimtab.scheduling.setting import Setting, setting_of
+from trimtab.scheduling.trace.make_trace import make_trace
 
 PROJECT = Path(__file__).resolve().parents[3]
 FCFS = PolicyConfig("fcfs", "fcfs")

@@ -20,9 +20,9 @@ from trimtab.scheduling.cell import simulate_cell
 from trimtab.scheduling.deflator import EngineClass
 from trimtab.scheduling.engine_model import engine_arrivals, engine_classes, engine_power
 from trimtab.scheduling.formula import calculate, response_by_formula
-from trimtab.scheduling.make_trace import make_trace
 from trimtab.scheduling.measured import MeasuredClasses
 from trimtab.scheduling.setting import setting_of
+from trimtab.scheduling.trace.make_trace import make_trace
 
 PROJECT = Path(__file__).resolve().parents[3]
 EXPONENTIAL = [

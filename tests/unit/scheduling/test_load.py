@@ -26,9 +26,9 @@ from trimtab.records.summary import Summary
 from trimtab.scheduling.cell import simulate_cell
 from trimtab.scheduling.deflator import EngineClass
 from trimtab.scheduling.load import engine_load, load_of
-from trimtab.scheduling.make_trace import make_trace
 from trimtab.scheduling.measured import MeasuredClasses
 from trimtab.scheduling.setting import Setting, setting_of
+from trimtab.scheduling.trace.make_trace import make_trace
 
 PROJECT = Path(__file__).resolve().parents[3]
 LEVELS = [Level(1.0, 10.0), Level(2.0, 30.0)]

@@ -29,10 +29,10 @@ from trimtab.scheduling.cell import simulate_cell
 from trimtab.scheduling.deflate import deflate
 from trimtab.scheduling.formula import calculate
 from trimtab.scheduling.from_config import cluster_of, job_classes_of
-from trimtab.scheduling.make_trace import make_trace
 from trimtab.scheduling.measured import MeasuredClasses
 from trimtab.scheduling.protection import protect
 from trimtab.scheduling.setting import Setting, facts_of, setting_of
+from trimtab.scheduling.trace.make_trace import make_trace
 from trimtab.secure_tasks.cost import Bound, EnclaveTask, protected_s
 
 MIB = 2**20

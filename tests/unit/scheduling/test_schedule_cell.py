@@ -21,9 +21,9 @@ from trimtab.records.tables import ALLOCATIONS, LOAD, NODES, SCHEDULED
 from trimtab.scheduling.cell import simulate_cell
 from trimtab.scheduling.deflate import deflate
 from trimtab.scheduling.formula import calculate
-from trimtab.scheduling.make_trace import make_trace
 from trimtab.scheduling.measured import MeasuredClasses
 from trimtab.scheduling.setting import Setting, facts_of, setting_of
+from trimtab.scheduling.trace.make_trace import make_trace
 
 LEVELS = [FrequencyLevel(1.0, 0.5, 14.0), FrequencyLevel(2.0, 1.0, 30.0)]
 SMALL = Hardware("small", 2, 10.0, 30.0, 0.0, 8.0, "test", speed=2.0, levels=LEVELS)

@@ -21,9 +21,9 @@ from trimtab.scheduling.deflate import deflate
 from trimtab.scheduling.engine_model import engine_classes, is_exact, processing_time_of
 from trimtab.scheduling.formula import calculate
 from trimtab.scheduling.from_config import rounds_of
-from trimtab.scheduling.make_trace import make_trace
 from trimtab.scheduling.measured import MeasuredClasses
 from trimtab.scheduling.setting import Setting, setting_of
+from trimtab.scheduling.trace.make_trace import make_trace
 
 PROJECT = Path(__file__).resolve().parents[3]
 # Either of two speeds, then two phases more: far from exponential.

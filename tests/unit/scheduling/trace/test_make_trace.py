@@ -17,9 +17,9 @@ from trimtab.errors import UserError
 from trimtab.progress import telling
 from trimtab.records.measured_rounds import RoundTimes
 from trimtab.records.trace_facts import MeasuredWorkload, ServiceSource, TraceFacts
-from trimtab.scheduling.arrival_rates import arrival_process, poisson_rates
-from trimtab.scheduling.make_trace import frames_of, make_trace
 from trimtab.scheduling.measured import MeasuredClasses, with_rounds
+from trimtab.scheduling.trace.arrival_rates import arrival_process, poisson_rates
+from trimtab.scheduling.trace.make_trace import frames_of, make_trace
 from trimtab.traces.formats.registry import READERS, read_format
 from trimtab.traces.table import read_trace
 

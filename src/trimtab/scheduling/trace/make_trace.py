@@ -15,10 +15,10 @@ from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
 from trimtab.progress import tell
 from trimtab.records.trace_facts import ArrivalCounts, ClassFacts, ServiceSource, TraceFacts
-from trimtab.scheduling.arrival_rates import arrival_process, poisson_rates, shares
 from trimtab.scheduling.from_config import cluster_of
 from trimtab.scheduling.measured import MeasuredClasses, with_rounds
-from trimtab.scheduling.synthetic import synthetic_class
+from trimtab.scheduling.trace.arrival_rates import arrival_process, poisson_rates, shares
+from trimtab.scheduling.trace.synthetic import synthetic_class
 from trimtab.traces.formats.registry import read_format
 from trimtab.traces.generators import bursts, marked_markovian, poisson
 from trimtab.traces.room import NodeSize, fitting, renumbered

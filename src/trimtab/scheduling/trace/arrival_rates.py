@@ -14,7 +14,7 @@ from trimtab.config.stages import TraceStage
 from trimtab.queueing.mmap import MarkedArrivals, modulated
 from trimtab.records.trace_facts import MeasuredWorkload
 from trimtab.scheduling.from_config import rounds_of
-from trimtab.scheduling.synthetic import synthetic_class
+from trimtab.scheduling.trace.synthetic import synthetic_class
 from trimtab.traces.generators import RoundCounts, SyntheticClass, rates_for_load
 
 _SAMPLE = 20_000  # jobs that estimate the mean service time

@@ -1,0 +1,1 @@
+"""The jobs of a trace, drawn by its YAML or read from its files."""
