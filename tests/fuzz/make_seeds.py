@@ -148,6 +148,9 @@ def document_seeds() -> None:
         document = example(schema, schema)
         document["version"] = kind.model_fields["version"].default
         document |= _EXAMPLES.get(kind.__name__, {})
+        if kind.__name__ == "MeasuredPair":
+            for side in ("original", "debloated"):
+                document[side]["environment"] = side
         save("documents", kind.__name__, bytes([number]) + json.dumps(document).encode())
 
 
@@ -172,7 +175,7 @@ def example(schema: dict[str, Any], root: dict[str, Any], name: str = "") -> Any
         more = schema.get("additionalProperties")
         return {"lib/a.so": example(more, root)} if isinstance(more, dict) else {}
     if kind == "array":
-        return [example(schema["items"], root, name)]
+        return [example(schema["items"], root, name)] * max(1, schema.get("minItems", 1))
     if kind == "string":
         return _WORDS.get(name, "0" * 64 if "64" in schema.get("pattern", "") else "00")
     if kind is None:  # a path, or one of a few words
