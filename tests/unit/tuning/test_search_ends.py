@@ -18,7 +18,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.errors import TrimtabError, UserError
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import brackets_of, with_trials
-from trimtab.tuning.search.limits import SearchLimits
+from trimtab.tuning.limits import SearchLimits
 
 SPACE = tuning(epochs={"least": 1, "most": 2}, training={"width": choices(*range(1, 40))})
 ARGPARSE = """
