@@ -136,8 +136,8 @@ def search_beside(
             by_accuracy = Objective("accuracy")
             first = search(fold, made.first, by_accuracy, tuning, here / FIRST_FOLD, began_s)
             fold += 1
-            began_s = max(row["ended_s"] for row in first)
             tuning = with_defaults(tuning, json.loads(best_of(first)["configuration"]))
+            began_s = max(row["ended_s"] for row in first)
         return first, search(fold, made, request.judged_by(made), tuning, here, began_s)
 
 
