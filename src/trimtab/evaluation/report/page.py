@@ -32,8 +32,8 @@ def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str
     JavaScript, it shows the SVG figures and complete tables.
     """
     failed = {target.label for target in measurements.targets if not target.verdict.passed}
-    lead = chart_of(sections)
-    stages = stages_of(sections, failed, lead)
+    stages = stages_of(sections, failed)
+    strip = strip_of(stages)
     outcome = outcome_of(measurements)
     more = [each for environment in outcome.environments for each in environment.more]
     return (
@@ -44,12 +44,12 @@ def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str
             targets=measurements.targets,
             schedules=measurements.schedules,
             top=[block for section in sections for block in section.top()],
-            strip=strip_of(stages),
+            strip=strip,
             unchanged={
                 words: list(unchanged_in_words(stages, effect))
                 for words, effect in _NO_CARD.items()
             },
-            lead=lead,
+            lead=chart_of(sections, strip),
             more=more,
             failed=failed,
             mb=mb,
