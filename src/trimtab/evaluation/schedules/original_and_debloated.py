@@ -60,7 +60,7 @@ def _card(before: Cell, after: Cell, remark: str) -> KeyFigure | None:
         return None
     energy = energy_difference(before, after)
     source = after.summary.energy_source
-    also = ()
+    also: tuple[KeyFigure, ...] = ()
     if energy:
         found = energy.figure(f"Energy ({source})", "kJ", remark, 1e3)
         also = (replace(found, about=About.ENERGY),)
