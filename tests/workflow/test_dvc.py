@@ -41,10 +41,9 @@ def test_clone_and_pull_leave_nothing_to_do(finished: Project, tmp_path: Path) -
     assert (clone.folder / report).read_bytes() == (original.folder / report).read_bytes()
 
 
-def test_a_loop_over_values_records_each_one(finished: Project, tmp_path: Path) -> None:
+@pytest.mark.timeout(1200)
+def test_a_loop_over_values_records_each_one(project: Project) -> None:
     """As the page shows it: every commit has the data of its own value."""
-    project = Project(tmp_path / "project")
-    shutil.copytree(finished.folder, project.folder, symlinks=True)
     git(project, "init", "-q", "-b", "main")
     git(project, "add", "-A")
     git(project, "commit", "-q", "-m", "configuration")

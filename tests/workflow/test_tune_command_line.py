@@ -13,7 +13,7 @@ from many_commands import Command, many_commands
 
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import TRIALS
-from trimtab.tuning.outputs import result_in
+from trimtab.tuning.deployment.outputs import result_in
 
 TRIMTAB = Path(sys.executable).parent / "trimtab"
 PROJECT = Path(__file__).parents[2]

@@ -193,6 +193,7 @@ def build_state(
     clock = np.zeros(1, layout.CLOCK)
     clock["backfill"], clock["half_life_s"] = int(policy.backfill), policy.usage_half_life_s
     clock["reorder_at_s"], clock["head"], clock["shadow_type"] = np.inf, NIL, NIL
+    clock["claimant"] = NIL
     clock["free"], clock["reclaim_at_s"] = NIL, np.inf
     clock["submissions"] = clock["unfinished"] = count
     clock["interrupts"] = interrupts or has_checkpoints(jobs).any()

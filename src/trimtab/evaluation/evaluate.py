@@ -57,7 +57,8 @@ def evaluate(inputs: EvaluationInputs, destination: Path) -> Path:
     measurements = load(inputs)
     made = [kind(measurements) for kind in find_sections()]
     sections = [section for section in made if section.applies]
-    page = render(measurements, sections)
+    outcome = outcome_of(measurements)
+    page = render(measurements, sections, outcome)
     for folder in ("tables", "figures"):  # outputs of the rule, also where they stay empty
         (destination / folder).mkdir(parents=True, exist_ok=True)
     for section in sections:
@@ -66,7 +67,7 @@ def evaluate(inputs: EvaluationInputs, destination: Path) -> Path:
         for figure in section.figures:
             figure.write_svg(destination / "figures")
     write_json(destination / "metrics.json", merged(section.metrics() for section in sections))
-    outcome_of(measurements).write(destination / "outcome.json")
+    outcome.write(destination / "outcome.json")
     report = destination / "report.html"
     with atomic_write(report) as temporary:
         temporary.write_text(page)

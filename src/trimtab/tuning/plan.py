@@ -9,8 +9,8 @@ from trimtab.config.groups.workload import Workload
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.tuning.fidelity import Budget, Fidelity
 from trimtab.tuning.hyperband import Bracket, RungJob, work_epochs
+from trimtab.tuning.limits import NO_LIMITS, SearchLimits
 from trimtab.tuning.score import Failure, Score
-from trimtab.tuning.search.limits import NO_LIMITS, SearchLimits
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.system.machine import installed_memory_gib
 from trimtab.tuning.system.system_tuner import MeasuredEpoch, Settings

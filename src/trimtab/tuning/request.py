@@ -21,9 +21,9 @@ from trimtab.tuning.characterized import parameters_without_impact
 from trimtab.tuning.inference.emulation import Device, device_of
 from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.of_workload import machine_of
+from trimtab.tuning.limits import NO_LIMITS, SearchLimits
 from trimtab.tuning.narrowed import at_defaults
 from trimtab.tuning.score import of_inference
-from trimtab.tuning.search.limits import NO_LIMITS, SearchLimits
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.system.machine import machine_key
 from trimtab.tuning.trials.program_digest import digest_of

@@ -16,12 +16,18 @@ from trimtab.errors import UserError, escape_control_characters
 from trimtab.files import remove_tree
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import TRIALS
+from trimtab.tuning.deployment.outputs import (
+    Row,
+    best_of,
+    write_best,
+    write_inference,
+    write_measured,
+)
 from trimtab.tuning.inference.of_workload import inference_cpus, server_of
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
 from trimtab.tuning.journal import SearchJournal
 from trimtab.tuning.narrowed import with_defaults, within_cores, within_gpus
-from trimtab.tuning.outputs import Row, best_of, write_best, write_inference, write_measured
 from trimtab.tuning.plan import Plan, RungResult, WorkerNumber
 from trimtab.tuning.request import Request
 from trimtab.tuning.results import OLD_ROWS, rows_of
@@ -130,8 +136,8 @@ def search_beside(
             by_accuracy = Objective("accuracy")
             first = search(fold, made.first, by_accuracy, tuning, here / FIRST_FOLD, began_s)
             fold += 1
-            began_s = max(row["ended_s"] for row in first)
             tuning = with_defaults(tuning, json.loads(best_of(first)["configuration"]))
+            began_s = max(row["ended_s"] for row in first)
         return first, search(fold, made, request.judged_by(made), tuning, here, began_s)
 
 

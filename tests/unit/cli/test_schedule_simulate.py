@@ -454,3 +454,26 @@ def test_absurd_checkpoints_of_a_column_count_as_none(jobs: Path, value: str) ->
     jobs.write_text(f"submit,run,cores,checkpoint_interval_s\n0,600,1,{value}\n")
     simulate(jobs, "--nodes", "1c:1", "--policy", "fcfs")
     assert document().policies[0].makespan_s == 600
+
+
+def test_higher_tiers_preempt_and_the_first_run_compiles(
+    jobs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs.write_text(
+        "submit,run,cores,queue\n0,600,4,long\n0,600,4,other\n60,60,4,short\n60,60,4,short\n"
+    )
+    words = ["--nodes", "8c:1", "--policy", "easy", "--preempt", "short=2,long=1"]
+    simulate(jobs, *words)
+    (easy,) = document().policies
+    assert easy.interruptions is not None and easy.interruptions.preemptions == 1
+    assert easy.interruptions.lost_core_h == pytest.approx(4 * 60 / 3600)
+    schedule = read_table(Path("trimtab_schedule/schedule_easy.parquet"), BATCH_SCHEDULE)
+    assert schedule["start_s"].tolist() == [0, 0, 60, 120]
+    assert "interrup-" in capsys.readouterr().out
+    assert "Preemptions" in Path("trimtab_schedule/report.html").read_text()
+    simulate(jobs, *words)  # its code is cached now
+    assert "compiling" not in capsys.readouterr().err
+    with pytest.raises(
+        UserError, match=r"no jobs of queue 'urgent'; .* JOBS has long, other, short"
+    ):
+        simulate(jobs, "--nodes", "8c:1", "--preempt", "urgent=1")

@@ -19,7 +19,14 @@ from trimtab.evaluation.report.section import ReportSection, find_sections
 from trimtab.evaluation.report.tables import Table
 from trimtab.evaluation.schedules.section import ScheduleSection
 from trimtab.records.deflator_search import DeflatorCandidate, DeflatorSearch, SimulatedResponse
-from trimtab.records.figures import ClassFigures, JobFigures, ResponseFigures, TotalFigures
+from trimtab.records.figures import (
+    ClassFigures,
+    JobFigures,
+    PredictedRuns,
+    PredictionErrors,
+    ResponseFigures,
+    TotalFigures,
+)
 from trimtab.records.parquet.files import write_table
 from trimtab.records.summary import FormulaResponse, JobErrors, RealRun, Summary
 from trimtab.records.tables import ALLOCATIONS, LOAD, NODES, SCHEDULED
@@ -254,6 +261,20 @@ def write_real(cell: Path, **changes: Any) -> None:
     RealRun(**document | changes).write(cell / "real.json")
 
 
+ERRORS = PredictionErrors(
+    of=PredictedRuns.JOBS,
+    task="low",
+    node_type="board",
+    runs=3,
+    run_time_s=40.0,
+    energy_j=820.0,
+    power_w=20.5,
+    run_time_error_pct=18.0,
+    energy_error_pct=15.0,
+    power_error_pct=2.5,
+)
+
+
 def write_heats(folder: Path) -> list[Path]:
     """Write k-means that stays on a server (k8s) and that moves to a small board (H = 1)."""
     at = folder / "cluster/bursts"
@@ -273,6 +294,7 @@ def write_heats(folder: Path) -> list[Path]:
             {0: {"energy_j": energy_j[policy]}},
             trace="bursts",
             baseline=policy == "k8s",
+            predictions=[ERRORS] if policy == "heats_1" else [],
         )
         for policy, of_job in allocations.items()
     ]

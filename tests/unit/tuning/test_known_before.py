@@ -187,7 +187,7 @@ def test_a_damaged_file_is_named_and_not_copied(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [{"_cpu_model": lambda: "another"}, {"installed_memory_gib": lambda: 1.2e6}],
+    [{"cpu_model": lambda: "another"}, {"installed_memory_gib": lambda: 1.2e6}],
 )
 def test_the_key_of_a_machine(monkeypatch: pytest.MonkeyPatch, other: dict[str, Any]) -> None:
     key = machine.machine_key("this_machine")

@@ -18,7 +18,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.errors import TrimtabError, UserError
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import brackets_of, with_trials
-from trimtab.tuning.search.limits import SearchLimits
+from trimtab.tuning.limits import SearchLimits
 
 SPACE = tuning(epochs={"least": 1, "most": 2}, training={"width": choices(*range(1, 40))})
 ARGPARSE = """
@@ -54,12 +54,11 @@ def told(*results: tuple[float, int, float | None], energy_j: float = 2.0) -> li
 
 def test_time_and_energy() -> None:
     limits = SearchLimits(wall_s=60.0, energy_j=10.0)
-    assert limits.reached(59.9, 9.9, [], Budget(2)) == ""
-    assert "--time 60s" in limits.reached(60.0, 0.0, [], Budget(2))
-    assert "--energy 10J" in limits.reached(
-        1.0, 4.0, told((1, 1, 0.5), (2, 1, None), (3, 2, 0.1)), Budget(2)
-    )
-    assert limits.reached(1.0, 3.9, told((1, 1, 0.5), (2, 1, None), (3, 2, 0.1)), Budget(2)) == ""
+    assert limits.reached(59.9, 9.9, list, Budget(2)) == ""
+    assert "--time 60s" in limits.reached(60.0, 0.0, list, Budget(2))
+    trials = told((1, 1, 0.5), (2, 1, None), (3, 2, 0.1))  # of 2 J each
+    assert "--energy 10J" in limits.reached(1.0, 4.0, lambda: trials, Budget(2))
+    assert limits.reached(1.0, 3.9, lambda: trials, Budget(2)) == ""
 
 
 @given(
@@ -75,7 +74,7 @@ def test_patience_counts_full_trials_since_the_best(
     for score in full:
         without_a_better = 0 if score > best else without_a_better + 1
         best = max(best, score)
-    reached = SearchLimits(patience=patience).reached(0.0, 0.0, reversed(trials), Budget(2))
+    reached = SearchLimits(patience=patience).reached(0.0, 0.0, lambda: reversed(trials), Budget(2))
     assert bool(reached) == (without_a_better >= patience)
 
 
@@ -120,6 +119,20 @@ def test_time_ends_running_trials_and_more_time_continues(tmp_path: Path) -> Non
     rest = search(tmp_path, of, SPACE)
     # HyperBand's rungs: 2 trials to one epoch, 1 of them to two, and 2 to two.
     assert len(first) + len(rest) == 2 + 1 + 2
+
+
+def test_energy_ends_a_search(tmp_path: Path) -> None:
+    """Counted at each epoch's end, with what earlier processes spent."""
+    work = "for epoch in range(int(given['epochs'])):\n    sum(range(2_000_000))\n"
+    of = of_code(work + "    trimtab_trial.epoch_end(epoch, accuracy=0.5)\n")
+    whole = search(tmp_path / "whole", of, SPACE)
+    total_j = sum(one.energy_j for one in whole)
+    said: list[str] = []
+    limits = SearchLimits(energy_j=total_j / 2, on_reached=said.append)
+    part = search(tmp_path / "part", of, SPACE, limits=limits)
+    assert len(said) == 1 and 0 < len(part) < len(whole)
+    rest = search(tmp_path / "part", of, SPACE)
+    assert len(part) + len(rest) >= len(whole)
 
 
 def test_patience_ends_a_search(tmp_path: Path) -> None:

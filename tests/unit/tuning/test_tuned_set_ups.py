@@ -15,7 +15,7 @@ from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.tuning import EpochRange
 from trimtab.config.groups.workload import Workload
 from trimtab.profiling.runs.from_workload import program_of
-from trimtab.tuning.outputs import result_in
+from trimtab.tuning.deployment.outputs import result_in
 from trimtab.tuning.tune import Request, tune
 
 ROOT = Path(__file__).parents[3]

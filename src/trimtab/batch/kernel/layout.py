@@ -93,7 +93,7 @@ IMAGE = _record(f8="cold_s warm_s")
 # What a user has: the share of the cluster now, and the decayed use until `at_s`.
 USER = _record(f8="share usage_s at_s")
 CLOCK = _record(
-    f8="now_s reorder_at_s half_life_s shadow_s reclaim_at_s",
+    f8="now_s reorder_at_s half_life_s shadow_s reclaim_at_s claimed_s",
     # `arrived`: jobs submitted so far; `ordered`: of these, those that have an order; `waiting`,
     # `fresh`, `running`, `changed`, `reserved`: lengths of the lists; `free`: the first free
     # allocation, of `space`; `keeps`: allocations of ended jobs stay; `grown`: resources were freed
@@ -104,10 +104,11 @@ CLOCK = _record(
     # all; `unfinished`: of these; `interrupts`: jobs can be interrupted or have checkpoints;
     # `logged`: interrupted runs; `shrunk`: nodes were lost since reservations were made; `rounds`:
     # the order is asked in intervals only, also while none waits; `stuck`: a job was interrupted
-    # too often; `preempts`: by tiers; `yielding`: running jobs that give way.
+    # too often; `preempts`: by tiers; `yielding`: running jobs that give way;
+    # `claimant`: the job that others were last interrupted for, at `claimed_s`.
     i8="arrived ordered waiting fresh running changed reserved free space keeps grown head "
     "shadow_type backfill most_cpu most_memory most_gpu cap_mw power_mw peak_mw held_mw later_mw "
-    "submissions unfinished interrupts logged shrunk rounds stuck preempts yielding",
+    "submissions unfinished interrupts logged shrunk rounds stuck preempts yielding claimant",
 )
 
 

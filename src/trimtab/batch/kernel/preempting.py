@@ -99,9 +99,12 @@ def _choose(s: BatchState, slot: int, number: int) -> bool:
 def preempt_for(s: BatchState, slot: int) -> bool:
     """Preempt running jobs for a waiting one that has no room; return whether any was.
 
-    None is where it has room once those have left that give way already.
+    None is where it has room once those have left that give way already, and while it waits for
+    those that it interrupted: short jobs may run until then.
     """
     clock, kind = s.clock[0], s.jobs[slot].kind
+    if clock.claimant == slot and (clock.yielding > 0 or clock.claimed_s == clock.now_s):
+        return False
     most = s.preferred.shape[1]
     for rank in range(most):
         number = s.preferred[kind, rank]
@@ -125,5 +128,6 @@ def preempt_for(s: BatchState, slot: int) -> bool:
                     preempt(s, other, BY_PRIORITY)
                     at = 0
             clock.grown = clock.shrunk = 1
+            clock.claimant, clock.claimed_s = slot, clock.now_s
             return True
     return False

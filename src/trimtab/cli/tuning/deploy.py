@@ -14,7 +14,7 @@ from trimtab.cli.steps import slimmed, traced
 from trimtab.config.groups.debloat import Debloat
 from trimtab.errors import UserError
 from trimtab.tuning.deployment.folder import SCRIPT, deploy, short_command
-from trimtab.tuning.outputs import result_in
+from trimtab.tuning.deployment.outputs import result_in
 
 if TYPE_CHECKING:
     from trimtab.tuning.request import Request

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from trimtab.errors import UserError
-from trimtab.tuning.search.limits import SearchLimits
+from trimtab.tuning.limits import SearchLimits
 
 _S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _J = {"J": 1.0, "kJ": 1e3, "MJ": 1e6, "Wh": 3600.0, "kWh": 3.6e6}

@@ -24,7 +24,7 @@ def search(request: "Request", folder: Path, ground_truth: Path) -> dict[str, An
     Returns the result of `--json`.
     """
     from trimtab.tuning import tune as stage
-    from trimtab.tuning.outputs import result_in
+    from trimtab.tuning.deployment.outputs import result_in
     from trimtab.tuning.plan import format_plan
 
     made = request.made(ground_truth)
@@ -124,7 +124,7 @@ def _shown(value: Any) -> str:
 
 def _best_of(path: Path, request: "Request") -> Table:
     """Return the table of best.yaml, and the source of its joules."""
-    from trimtab.tuning.outputs import result_in
+    from trimtab.tuning.deployment.outputs import result_in
 
     table = Table("best", "")
     for name, value in _flat(result_in(path)):

@@ -9,16 +9,18 @@ from trimtab.evaluation.report.key_figures import About, KeyFigure
 from trimtab.evaluation.report.section import ReportSection
 from trimtab.evaluation.report.stages import StageOnPage
 
-# The chart of page one is the first of these that was drawn.
-_CHARTS = (
-    *("ablation", "environment_parts", "sizes", "energy_against_baseline"),
-    *("response_against_baseline", "tuners"),
-)
+# The chart of page one is the first of these that was drawn. Differences from a baseline lead only
+# where the strip has one that is sure.
+_CHARTS = ("ablation", "environment_parts", "sizes")
+_OF_DIFFERENCES = {
+    About.ENERGY: "energy_against_baseline",
+    About.RESPONSE: "response_against_baseline",
+}
 
 
 @dataclass(frozen=True)
 class StripFigure:
-    """A figure of the strip, with its subject's name if the experiment has several."""
+    """A figure of the strip, and the name of what it is of."""
 
     name: str
     figure: KeyFigure
@@ -35,10 +37,12 @@ def strip_of(stages: Iterable[StageOnPage]) -> list[StripFigure]:
     return [found[about] for about in About if about in found][:5]
 
 
-def chart_of(sections: Iterable[ReportSection]) -> Figure | None:
+def chart_of(sections: Iterable[ReportSection], strip: Iterable[StripFigure]) -> Figure | None:
     """Return the chart of page one: the ablation, else what was saved most."""
     figures = {figure.name: figure for section in sections for figure in section.figures}
-    return next((figures[name] for name in _CHARTS if name in figures), None)
+    sure = {each.figure.about for each in strip}
+    names = [*_CHARTS, *(name for about, name in _OF_DIFFERENCES.items() if about in sure)]
+    return next((figures[name] for name in names if name in figures), None)
 
 
 def risk_of(targets: Iterable[DebloatedTarget]) -> str:

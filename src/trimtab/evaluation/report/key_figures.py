@@ -16,7 +16,6 @@ class About(StrEnum):
     START = "start"
     RESPONSE = "response"
     ENERGY = "energy"
-    MONEY = "money"
     PACKED = "compressed size"
     MEMORY = "memory"
     TUNING = "tuning"

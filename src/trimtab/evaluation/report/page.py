@@ -11,7 +11,6 @@ import vl_convert
 from markupsafe import Markup
 
 from trimtab.evaluation.inputs.measurements import Measurements
-from trimtab.evaluation.outcome.section import outcome_of
 from trimtab.evaluation.report.blocks import templates
 from trimtab.evaluation.report.changes import Effect
 from trimtab.evaluation.report.figures import VEGA_LITE
@@ -20,21 +19,20 @@ from trimtab.evaluation.report.published import without_places
 from trimtab.evaluation.report.section import ReportSection
 from trimtab.evaluation.report.stages import stages_of, unchanged_in_words
 from trimtab.evaluation.report.tables import exact
-from trimtab.records.outcome import mb
+from trimtab.records.outcome import Outcome, mb
 
 _NO_CARD = {"No change": Effect.UNCLEAR, "Seen only once": Effect.ONCE}
 
 
-def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str:
-    """Return the page of these sections as HTML.
+def render(measurements: Measurements, sections: Sequence[ReportSection], outcome: Outcome) -> str:
+    """Return the page of these sections as HTML; `outcome` says what would bring more.
 
     The page contains scripts, styles and data; its content policy forbids any request. Without
     JavaScript, it shows the SVG figures and complete tables.
     """
     failed = {target.label for target in measurements.targets if not target.verdict.passed}
-    lead = chart_of(sections)
-    stages = stages_of(sections, failed, lead)
-    outcome = outcome_of(measurements)
+    stages = stages_of(sections, failed)
+    strip = strip_of(stages)
     more = [each for environment in outcome.environments for each in environment.more]
     return (
         templates()
@@ -44,12 +42,12 @@ def render(measurements: Measurements, sections: Sequence[ReportSection]) -> str
             targets=measurements.targets,
             schedules=measurements.schedules,
             top=[block for section in sections for block in section.top()],
-            strip=strip_of(stages),
+            strip=strip,
             unchanged={
                 words: list(unchanged_in_words(stages, effect))
                 for words, effect in _NO_CARD.items()
             },
-            lead=lead,
+            lead=chart_of(sections, strip),
             more=more,
             failed=failed,
             mb=mb,

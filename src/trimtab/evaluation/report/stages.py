@@ -50,9 +50,7 @@ class StageOnPage:
             self.cards.setdefault(name, []).append(card)
 
 
-def stages_of(
-    sections: Iterable[ReportSection], failed: set[str], on_page_one: Block | None
-) -> list[StageOnPage]:
+def stages_of(sections: Iterable[ReportSection], failed: set[str]) -> list[StageOnPage]:
     """Return the stages in the order of their first section.
 
     No figure of a `failed` target is better. A chapter without anything from this experiment is
@@ -66,8 +64,7 @@ def stages_of(
         for name, figure in section.key_figures():
             stage.add(name, believed(figure) if name in failed else figure)
         if section.chapter:
-            blocks = [block for block in section.page() if block is not on_page_one]
-            stage.chapters.setdefault(section.chapter, []).extend(blocks)
+            stage.chapters.setdefault(section.chapter, []).extend(section.page())
     for stage in stages.values():
         stage.chapters, stage.not_measured = _of_this_experiment(stage.chapters)
     return list(stages.values())

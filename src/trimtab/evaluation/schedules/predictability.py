@@ -66,4 +66,11 @@ class Predictability(ScheduleSection):
                 probes = self.schedules.probes.get(errors.node_type, ())
                 # Their times are measured.
                 source = format_sources([MEASURED, *(probe.energy_source for probe in probes)])
-            yield {**cell_row(cell), **asdict(errors), "source": source}
+            yield {
+                **cell_row(cell),
+                **asdict(errors),
+                "source": source,
+                # Names of our numbers among the metrics; probing tasks are no classes.
+                "job_class": errors.task if errors.of is PredictedRuns.JOBS else None,
+                "quantity": f"predictions/{errors.of}/{errors.task}/{errors.node_type}",
+            }

@@ -2,8 +2,9 @@
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from trimtab.sources import sources_of
@@ -15,32 +16,32 @@ _MOST_BYTES = 1 << 20  # of a file that is no Python: a configuration, not data
 class ProgramFiles:
     """The files that a command's words name, by word, and the local modules that they import.
 
-    `root` is the deepest folder with all of them.
+    Of an imported package, all files but large ones count, as relative imports are not followed.
+    `root` has all files, and the modules that `python -m` names.
     """
 
     named: dict[str, Path]
     files: tuple[Path, ...]
+    root: Path
 
     @classmethod
     def of(cls, command: Sequence[str], workdir: Path) -> "ProgramFiles":
         """Return the files of `command`, run in `workdir`: scripts, `-m` modules, small files."""
-        named, entries = dict[str, Path](), list[tuple[Path, Path]]()
-        for number, word in enumerate(command[1:]):
-            path = Path(os.path.abspath(workdir / word))
-            if command[number] == "-m":
-                entries += _of_module(word, workdir)
-            elif path.is_file() and path.suffix == ".py":
-                named[word] = path
-                entries.append((path, path.resolve().parent))
-            elif path.is_file() and path.stat().st_size <= _MOST_BYTES:
-                named[word] = path
-        modules = [module for path, source in entries for module in sources_of([path], source)]
-        return cls(named, tuple(sorted({*named.values(), *modules})))
-
-    @property
-    def root(self) -> Path:
-        """The deepest folder with all files."""
-        return Path(os.path.commonpath([path.parent for path in self.files] or [Path.cwd()]))
+        here, named, files = Path(os.path.abspath(workdir)), dict[str, Path](), set[Path]()
+        roots = set[Path]()
+        for before, word in pairwise(command):
+            path = here / word
+            if before == "-m":
+                if modules := _with_imported(_of_module(word, here), here):
+                    files |= modules
+                    roots.add(here)
+            elif path.is_file() and (path.suffix == ".py" or path.stat().st_size <= _MOST_BYTES):
+                named[word] = Path(os.path.abspath(path))
+                files.add(named[word])
+                if path.suffix == ".py":
+                    files |= _with_imported({named[word]}, named[word].parent)
+        roots |= {path.parent for path in files}
+        return cls(named, tuple(sorted(files)), Path(os.path.commonpath(roots or {here})))
 
     @property
     def sources(self) -> list[Path]:
@@ -55,8 +56,38 @@ class ProgramFiles:
             shutil.copy(path, place)
 
 
-def _of_module(name: str, workdir: Path) -> list[tuple[Path, Path]]:
-    """Return the file of a module that `python -m` finds in `workdir`, beside the folder."""
-    base = workdir.resolve().joinpath(*name.split("."))
-    candidates = (base.with_suffix(".py"), base / "__main__.py")
-    return [(path, workdir.resolve()) for path in candidates if path.is_file()]
+def _of_module(name: str, folder: Path) -> set[Path]:
+    """Return the files of the top package of a module that `python -m` finds in `folder`."""
+    top = folder / name.partition(".")[0]
+    return (
+        {*_files_in(top)}
+        if top.is_dir()
+        else {path for path in [top.with_suffix(".py")] if path.is_file()}
+    )
+
+
+def _with_imported(entries: set[Path], source: Path) -> set[Path]:
+    """Return `entries`, the modules in `source` that they import, and these modules' packages."""
+    found, waiting = set(entries), entries
+    while waiting:
+        scripts = [path for path in waiting if path.suffix == ".py"]
+        resolved = source.resolve()
+        imported = {
+            source / path.relative_to(resolved)
+            for path in sources_of(scripts, source)
+            if path.is_relative_to(resolved)
+        }
+        tops = {source / path.relative_to(source).parts[0] for path in imported}
+        packages = {
+            each for top in tops if (top / "__init__.py").is_file() for each in _files_in(top)
+        }
+        waiting = (imported | packages) - found
+        found |= waiting
+    return found
+
+
+def _files_in(package: Path) -> Iterator[Path]:
+    for path in package.rglob("*"):
+        is_small = path.suffix == ".py" or (path.is_file() and path.stat().st_size <= _MOST_BYTES)
+        if path.is_file() and is_small and "__pycache__" not in path.parts:
+            yield path

@@ -66,9 +66,8 @@ class ProgramFaults:
         if ended.reason != EndReason.FAILED or ended.epochs:
             return
         for line in filter(_REFUSED.search, last_lines):
-            told = set(_OPTION.findall(line)) | {
-                f"--{word}" for word in re.findall(r"[\w-]+", line)
-            }
+            words = re.findall(r"[\w-]+", line)
+            told = {f"--{word.lstrip('-').replace('_', '-')}" for word in words}
             known = set(_OPTION.findall(" ".join(last_lines))) - set(self._options)
             for option in sorted(self._options.keys() & told):
                 raise UserError(_told_of(option, self._options[option], known, line))

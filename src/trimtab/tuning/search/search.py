@@ -5,6 +5,7 @@ trials do not run again; interrupted ones do. Several workers may search at once
 of its own machine.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -132,7 +133,7 @@ class Search:
         """Return the reached limit, in words; empty for none."""
         running_j = sum(one.rung_j for one in self._running)
         return self._plan.limits.reached(
-            self._clock.now_s(), running_j, self._study.trials(), self._plan.most
+            self._clock.now_s(), running_j, self._study.trials, self._plan.most
         )
 
     def _end_running(self) -> None:
@@ -149,9 +150,9 @@ class Search:
         if not awaited:  # other machines train all that can be trained now
             time.sleep(_LOOK_S)
         timeout_s = KEPT_EVERY_S if self._plan.machine.count == 1 else _LOOK_S
-        if self._plan.limits.wall_s is not None:
-            left_s = self._plan.limits.wall_s - self._clock.now_s()
-            timeout_s = max(0.0, min(timeout_s, left_s))
+        left_s = (self._plan.limits.wall_s or math.inf) - self._clock.now_s()
+        if left_s > 0:  # after it, programs still end
+            timeout_s = min(timeout_s, left_s)
         for of, event in next_events(awaited, timeout_s):
             if isinstance(of, TrialProcess):
                 self._happened(programs[of], event)

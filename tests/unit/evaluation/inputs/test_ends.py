@@ -16,6 +16,7 @@ from trimtab.evaluation.outcome.comparison_page import ComparisonSide, compariso
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.evaluation.report.page import render
 from trimtab.evaluation.runs.debloated import Verification
+from trimtab.records.outcome import Outcome
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import VerifiedWorkload
 
@@ -58,7 +59,7 @@ def test_an_end_that_nobody_asked_for(tmp_path: Path, given: tuple[Any, ...], pa
     [verdict] = [str(part.html) for part in section.top()]
     [found] = outcome_in(debloat).environments
     assert section.passed is found.verified is passes
-    page = render(section.measurements, [WholeEnvironment(section.measurements)])
+    page = render(section.measurements, [WholeEnvironment(section.measurements)], Outcome())
     assert ('class="better"' in page) is passes  # the card of a figure
     assert ("Output equal" in verdict) is ("output was equal" in found.sentence) is passes
     if not passes:

@@ -8,25 +8,12 @@ from pathlib import Path
 import experiment_files as files
 import pytest
 import schedule_files
-from schedule_files import allocation
+from schedule_files import ERRORS, allocation
 
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.schedules import Schedules
-from trimtab.evaluation.report.tables import Table
+from trimtab.evaluation.schedules.predictability import Predictability
 from trimtab.records.figures import PredictedRuns, PredictionErrors
-
-ERRORS = PredictionErrors(
-    of=PredictedRuns.JOBS,
-    task="low",
-    node_type="board",
-    runs=3,
-    run_time_s=40.0,
-    energy_j=820.0,
-    power_w=20.5,
-    run_time_error_pct=18.0,
-    energy_error_pct=15.0,
-    power_error_pct=2.5,
-)
 
 
 def two_policies(folder: Path, errors: Sequence[PredictionErrors] = (ERRORS,)) -> list[Path]:
@@ -50,12 +37,25 @@ def read(folders: list[Path]) -> Schedules:
 
 
 def test_the_rows_are_those_of_the_cells(tmp_path: Path) -> None:
-    table: Table = schedule_files.schedule_table(read(two_policies(tmp_path)), "predictions")
+    table = schedule_files.schedule_table(read(two_policies(tmp_path)), "predictions")
     (row,) = table.rows
     assert (row["policy"], row["task"], row["node_type"]) == ("heats", "low", "board")
     assert (row["run_time_error_pct"], row["power_error_pct"]) == (18.0, 2.5)
     assert row["source"] == "simulated" and "Figure 3.3" in table.title
     assert {column.key for column in table.columns} <= {*row, "hardware"}
+
+
+def test_metrics_have_a_name_for_each_row(tmp_path: Path) -> None:
+    other = replace(ERRORS, node_type="server", power_w=7.0)
+    found = read(two_policies(tmp_path, [ERRORS, other]))
+    (section,) = (
+        section
+        for section in schedule_files.schedule_sections(found)
+        if isinstance(section, Predictability)
+    )
+    metrics = section.metrics()["schedule"]
+    at = "cluster/drawn/heats/low/predictions/jobs/low"
+    assert (metrics[f"{at}/board/power_w"], metrics[f"{at}/server/power_w"]) == (20.5, 7.0)
 
 
 def test_times_of_probing_runs_are_measured(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ from trimtab.config.groups.workload import Phase, Workload
 from trimtab.errors import UserError
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import INFERENCE, TRIALS
+from trimtab.tuning.deployment.outputs import result_in
 from trimtab.tuning.inference.effort import MeasurementCost
 from trimtab.tuning.inference.emulation import Device
 from trimtab.tuning.inference.of_workload import inference_cpus
-from trimtab.tuning.outputs import result_in
 from trimtab.tuning.plan import RungResult
 from trimtab.tuning.tune import Request, tune
 

@@ -34,17 +34,22 @@ class SearchLimits:
     on_reached: Callable[[str], None] = field(default=_say_nothing, compare=False)
 
     def reached(
-        self, searched_s: float, running_j: float, trials: Iterable[_Trial], most: Budget
+        self,
+        searched_s: float,
+        running_j: float,
+        trials: Callable[[], Iterable[_Trial]],
+        most: Budget,
     ) -> str:
         """Return the limit that is reached, in words; empty for none.
 
-        `running_j` are the joules of running trials so far, `most` is the budget of a full trial.
+        `running_j` are the joules of running trials so far, `trials` returns those of the journal,
+        and `most` is the budget of a full trial.
         """
         if self.wall_s is not None and searched_s >= self.wall_s:
             return f"--time {self.wall_s:g}s is over"
         if self.energy_j is None and self.patience is None:
             return ""
-        rows = [(row, budget, one) for one in trials for budget, row in one.rows.items()]
+        rows = [(row, budget, one) for one in trials() for budget, row in one.rows.items()]
         if self.energy_j is not None:
             spent_j = running_j + sum(row["energy_j"] or 0.0 for row, _, _ in rows)
             if spent_j >= self.energy_j:

@@ -41,7 +41,7 @@ def best_of(rows: Sequence[Row]) -> Row:
     """
     good = [row for row in rows if row["score"] is not None]
     if not good:
-        failures = {row["failure"] for row in rows}
+        failures = {row["failure"] for row in rows} or {"the search ended before one did"}
         raise TrimtabError(f"no trial has a score: {'; '.join(sorted(failures)[:3])}")
     most = max((row["epochs"], row["data_fraction"]) for row in good)
     return max(
