@@ -110,6 +110,10 @@ def mistakes(run: Command, tmp_path: Path) -> None:
         (["--tuner", "edgetune", *given, *command], "tuning.inference_workload: expected"),
         (["--objective", "time_by_accuracy", *given, *command], "inference_s is what inference"),
         (["--tuner", "pipetune", *given, *command], "no parameter to tune inside trials"),
+        (["--time", "30", *given, *command], "--time: '30' given, expected a number above 0"),
+        (["--energy", "0J", *given, *command], "--energy: '0J' given"),
+        (["--python", "none", *given, *command], "--python none: no such file"),
+        (["--start-with", "train.py", *given, *command], "--start-with train.py: "),
     ):
         done = run(tmp_path, "tune", *words)
         assert done.returncode == 2 and "Traceback" not in done.stderr, (words, done.stderr)
@@ -120,6 +124,20 @@ def mistakes(run: Command, tmp_path: Path) -> None:
     (tmp_path / "notes/mine.txt").touch()
     done = run(tmp_path, "tune", "--workspace", "notes", *WORDS[1:])
     assert done.returncode == 2 and "no workspace of trimtab" in done.stderr
+
+
+def test_a_number_of_trials_and_given_first_ones(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINING)
+    (tmp_path / "first.yaml").write_text("- {width: 41}\n- {training.width: 42}\n")
+    done = trimtab(tmp_path, "tune", "--trials", "4", "--start-with", "first.yaml", *WORDS[1:])
+    assert done.returncode == 0, done.stderr
+    # Tune V1's brackets begin with three and two.
+    assert "bracket 2: 1 to 3 epochs" in done.stderr
+    table = read_table(tmp_path / "trimtab_workspace/tune/trials.parquet", TRIALS)
+    widths = dict(zip(table["trial"], table["configuration"].map(json.loads), strict=True))
+    assert sorted(widths) == [0, 1, 2, 3]
+    assert [widths[trial]["training.width"] for trial in (0, 1)] == [41, 42]
+    assert done.stderr.count("│ 3 ") >= 2  # epochs, in the table of the best trials
 
 
 PRINTING = """

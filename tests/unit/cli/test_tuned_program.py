@@ -1,17 +1,21 @@
 """What `trimtab tune` is told of a program, as the workload that it means."""
 
+import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtab.cli.tuning.command import tune
 from trimtab.cli.tuning.program import TunedProgram, parameter_of
 from trimtab.errors import UserError
 
+PROJECT = Path(__file__).parents[3]
 RATE, BATCH = "training.learning_rate=0.0001:0.1:log", "training.batch_size=16,32,64"
 
 
@@ -124,3 +128,11 @@ def test_the_program_that_uses_the_model() -> None:
 def test_what_is_no_program() -> None:
     with pytest.raises(UserError, match=r"lenet: no such program; .* without --parameter"):
         TunedProgram([BATCH], "1:2").workload(["lenet"])
+
+
+def test_help_names_every_objective_of_tuning() -> None:
+    """Those with a score: others are of schedules."""
+    (option,) = get_type_hints(tune, include_extras=True)["objective"].__metadata__
+    named = {path.stem for path in (PROJECT / "conf/objective").glob("*.yaml")
+             if "score" in yaml.safe_load(path.read_text())}  # fmt: skip
+    assert {name for name in named if name not in re.findall(r"\w+", option.help)} == set()
