@@ -98,7 +98,7 @@ def _is_published(block: Block) -> bool:
 
 
 def unchanged_in_words(stages: Sequence[StageOnPage], effect: Effect) -> Iterator[str]:
-    """Yield the labels of what did not change, or was seen only once: each one time, subjects of page one first."""
+    """Yield the labels of figures with this effect, each one time; subjects of page one first."""
     found = [
         figure
         for stage in stages
