@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from trimtab.files import new_folder_beside, remove_tree, replace_folder
+from trimtab.workflow.damaged import remove_damaged_environments
 
 _KEPT = Path(".snakemake/unrecorded")
 _RESULTS, _METADATA = Path("results"), Path(".snakemake/metadata")
@@ -71,7 +72,8 @@ def _keep_after(watched: int) -> None:
 
 
 def put_back() -> None:
-    """Restore every kept file that is missing or replaced."""
+    """Restore every kept file that is missing or replaced; remove environments DVC has damaged."""
+    remove_damaged_environments()
     for kept in sorted(path for path in _KEPT.rglob("*") if path.is_file()):
         place = kept.relative_to(_KEPT)
         if not place.exists() or not place.samefile(kept):

@@ -23,10 +23,7 @@ from trimtab.config.parameters import overrides_of, read_overrides
         ("overrides: [5]", "overrides[0]: 5 given"),
         ("overrides: [a=b]\nexperiment: heats", "experiment: no such key"),
         ("experiment: heats", """overrides='["experiment=heats"]'"""),
-        (
-            "overrides: ['a.b=1,2']",
-            'for value in 1 2; do echo "overrides: [a.b=$value]" > params.yaml',
-        ),
+        ("overrides: ['a.b=1,2']", 'in 1 2; do echo "overrides: [a.b=$value]" > params.yaml'),
         ("overrides: ['a.b=range(1,4)']", "for value in 1 2 3; do echo"),
         ("[]", "expected a list of texts"),
         ("", "expected a list of texts"),

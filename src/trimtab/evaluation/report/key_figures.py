@@ -16,6 +16,7 @@ class About(StrEnum):
     START = "start"
     RESPONSE = "response"
     ENERGY = "energy"
+    RUN_TIME = "run time"
     PACKED = "compressed size"
     MEMORY = "memory"
     TUNING = "tuning"

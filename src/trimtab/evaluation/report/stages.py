@@ -98,12 +98,13 @@ def _is_published(block: Block) -> bool:
 
 
 def unchanged_in_words(stages: Sequence[StageOnPage], effect: Effect) -> Iterator[str]:
-    """Yield the labels of what did not change, or was seen only once, each one time."""
-    found = {
-        f"{figure.label[:1].lower()}{figure.label[1:]}": None
+    """Yield the labels of figures with this effect, each one time; subjects of page one first."""
+    found = [
+        figure
         for stage in stages
         for figures in stage.unchanged.values()
         for figure in figures
         if figure.effect is effect
-    }
-    yield from found
+    ]
+    found.sort(key=lambda figure: figure.about is None)
+    yield from dict.fromkeys(f"{each.label[:1].lower()}{each.label[1:]}" for each in found)

@@ -93,7 +93,8 @@ class RunCost(TargetSection):
                 yield target, less(f"Peak GPU memory{suffix}", row, "peak_gpu_memory", "mb")
             start = less(f"Start-up{suffix}", row, "start_up", "s")
             yield target, replace(start, about=About.START)
-            yield target, less(f"Run time{suffix}", row, "wall", "s")
+            run_time = less(f"Run time{suffix}", row, "wall", "s")
+            yield target, replace(run_time, about=About.RUN_TIME)
             source = row["energy_source"] or "unknown"
             energy = less(f"Energy ({source}){suffix}", row, "energy", "j")
             yield target, replace(energy, about=About.ENERGY)
