@@ -178,13 +178,13 @@ def _measured_side(side: MeasuredSide) -> Side:
 def _tuned_share(trials: Sequence[Path]) -> float | None:
     """Return the training time of the last tuner's best models, relative to the first's.
 
-    It is the mean over seeds, and None unless all seeds change in the same direction.
+    It is the mean over seeds, and None unless two or more all change in the same direction.
     """
     if len(trials) < 2:
         return None
     first, last = (_training_s(read_table(path, TRIALS)) for path in (trials[0], trials[-1]))
     shares = np.array([last[seed] / first[seed] for seed in sorted(first.keys() & last.keys())])
-    clear = len(shares) and ((shares < 1).all() or (shares > 1).all())
+    clear = len(shares) > 1 and ((shares < 1).all() or (shares > 1).all())
     return float(shares.mean()) if clear else None
 
 

@@ -155,8 +155,8 @@ def trials(path: Path, training_s: dict[int, float]) -> Path:
 
 @pytest.mark.parametrize(
     ("tuned_s", "mean_response_s"),
-    [({1: 30.0, 2: 20.0}, 42.0), ({1: 30.0, 2: 50.0}, None)],
-    ids=["every seed is faster", "one seed is slower"],
+    [({1: 30.0, 2: 20.0}, 42.0), ({1: 30.0, 2: 50.0}, None), ({1: 30.0}, None)],
+    ids=["every seed is faster", "one seed is slower", "one seed"],
 )
 def test_tuning_counts_where_all_seeds_agree(
     tuned_s: dict[int, float], mean_response_s: float | None, tmp_path: Path

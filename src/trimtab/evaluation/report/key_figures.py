@@ -16,6 +16,8 @@ class About(StrEnum):
     START = "start"
     RESPONSE = "response"
     ENERGY = "energy"
+    EURO = "EUR"
+    CARBON = "CO2e"
     RUN_TIME = "run time"
     PACKED = "compressed size"
     MEMORY = "memory"

@@ -10,6 +10,7 @@ from trimtab.evaluation.report.section import Chapter, ReportSection
 from trimtab.evaluation.report.tables import Table
 
 _HEADINGS = {
+    "worth": "What each stage is worth",
     "debloat": "Debloating",
     "fleet": "Fleets",
     "tune": "Tuning",

@@ -1,27 +1,22 @@
 """The page of what slim images are worth: one printed page, and what is folded below."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 from markupsafe import Markup
 
 from trimtab.evaluation.report.blocks import Fold, templates
-from trimtab.evaluation.report.changes import Effect
-from trimtab.evaluation.report.key_figures import KeyFigure
 from trimtab.evaluation.report.page import packed, table_library, vega_bundle
 from trimtab.evaluation.report.published import without_places
 from trimtab.evaluation.report.tables import exact
+from trimtab.evaluation.worth.cards import card_of
 from trimtab.evaluation.worth.chart import ablation_chart
 from trimtab.evaluation.worth.tables import images_table, settings_table
 from trimtab.files import atomic_write
 from trimtab.records.batch.worth import (
     SHOWN_FIRST,
     Worth,
-    change_of,
     figure_name,
-    format_figure,
-    interval_of,
 )
 
 _MOST_CARDS, _MOST_PANELS = 5, 4
@@ -47,7 +42,7 @@ def write_worth_report(folder: Path) -> Path:
         .get_template("worth.html.j2")
         .render(
             worth=worth,
-            cards=list(_cards(worth, clear[:_MOST_CARDS])),
+            cards=[card_of(worth, name) for name in clear[:_MOST_CARDS]],
             unchanged=[figure_name(name) for name in shown if name not in clear],
             figures=figures,
             folds=[Fold(table.title, table) for table in tables],
@@ -63,12 +58,3 @@ def write_worth_report(folder: Path) -> Path:
     with atomic_write(path) as temporary:
         temporary.write_text(page)
     return path
-
-
-def _cards(worth: Worth, shown: list[str]) -> Iterator[KeyFigure]:
-    for name in shown:
-        figure, before = worth.after.figure(name), worth.before.figure(name).value
-        effect = Effect.BETTER if figure.saving.value > 0 else Effect.WORSE
-        values = f"{format_figure(name, before)} → {format_figure(name, figure.value)}"
-        detail = f"{values}; 95 %: {interval_of(figure, before)}"
-        yield KeyFigure(figure_name(name), change_of(figure, before), detail, effect)

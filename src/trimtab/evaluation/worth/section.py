@@ -5,8 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from trimtab.evaluation.report.figures import Figure
+from trimtab.evaluation.report.key_figures import KeyFigure
 from trimtab.evaluation.report.section import Chapter, ReportSection
 from trimtab.evaluation.report.tables import Column, Row, Table
+from trimtab.evaluation.worth.cards import card_of
 from trimtab.evaluation.worth.chart import ablation_chart
 from trimtab.evaluation.worth.tables import settings_table
 from trimtab.records.batch.worth import SHOWN_FIRST, Worth, change_of
@@ -29,8 +31,17 @@ class ChainWorth(ReportSection):
             there = {each.name for each in worth.before.figures}
             shown = [name for name in SHOWN_FIRST if name in there]
             figure = ablation_chart(worth, shown[:_MOST_PANELS])
-            name = "_".join(("ablation", *cell))
+            # Page one shows the figure `ablation`.
+            name = "ablation" if cell == next(iter(self.results)) else "_".join(("ablation", *cell))
             yield replace(figure, name=name, title=f"What each stage changes: {_label(cell)}")
+
+    def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
+        """Yield what all stages together change."""
+        for cell, worth in self._cells():
+            there = {each.name for each in worth.before.figures}
+            for name in SHOWN_FIRST:
+                if name in there:
+                    yield _label(cell), card_of(worth, name)
 
     def make_tables(self) -> Iterator[Table]:
         """Yield every figure of each cell in every setting."""
