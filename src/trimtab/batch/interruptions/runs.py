@@ -66,9 +66,9 @@ def runs_table(
 
 def interruptions_of(runs: Runs, rows: NDArray[np.void], kinds: NDArray[np.void]) -> Interruptions:
     """Return how often the jobs `rows` (JOB), of `kinds` (KIND), were interrupted, and its cost."""
-    of_kind = kinds[rows["kind"][runs["job"]]]
-    lost_h = runs["lost_s"] * runs["parts"] / 3600.0
-    count = len(lost_h) - len(rows)
+    count = len(runs["job"]) - len(rows)
+    of_kind = kinds[rows["kind"][runs["job"][:count]]]
+    lost_h = (runs["lost_s"] * runs["parts"])[:count] / 3600.0
     return Interruptions(
         count=count,
         preemptions=int((runs["cause"][:count] == layout.BY_PRIORITY).sum()),

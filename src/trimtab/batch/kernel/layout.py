@@ -38,10 +38,10 @@ def _record(**fields: str) -> np.dtype[np.void]:
 # `startup_s`: how long it waits for its `image` (NIL: none), which `pulls` nodes pull. `held_mw`:
 # its power, as reserved. `tier`: the highest is served first, whatever the order.
 JOB = _record(
-    f8="submit_s run_s estimate_s order start_s waking_s end_s ends_s planned_s share "
+    f8="submit_s run_s estimate_s order tier start_s waking_s end_s ends_s planned_s share "
     "serial_share startup_s",
     i8="kind parts user type first nodes planned_type tried "
-    "recorded_parts least_parts most_parts image pulls held_mw tier",
+    "recorded_parts least_parts most_parts image pulls held_mw",
 )
 # What interruptions leave of a job. While it runs, a checkpoint is written every `interval_s`,
 # which takes `cost_s`; infinite: only if it is preempted. `saves`: it has checkpoints. `restart_s`:

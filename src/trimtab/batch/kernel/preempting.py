@@ -48,7 +48,7 @@ def _fits(s: BatchState, slot: int, of_type: Any) -> bool:
 
 
 @lean
-def _next_victim(s: BatchState, tier: int, number: int) -> int:
+def _next_victim(s: BatchState, tier: float, number: int) -> int:
     """Return the next job on a type to give way to a tier; NIL without any."""
     best = NIL
     for at in range(s.clock[0].running):
