@@ -25,11 +25,10 @@ from trimtab.records.batch.tables import BATCH_JOBS
 from trimtab.records.batch.worth import Worth
 from trimtab.records.built_environment import CompressedEnvironment
 from trimtab.records.manifest import Manifest
-from trimtab.records.parquet.files import read_table
-from trimtab.records.tables import TRIALS
 from trimtab.records.trace_facts import MeasuredWorkload, TraceFacts
 from trimtab.scheduling.from_config import cluster_of
 from trimtab.scheduling.measured import MeasuredClasses
+from trimtab.scheduling.tuning import Tuning, tuning_of
 from trimtab.traces.table import read_trace
 from trimtab.worth.fleet_images import COLD, SLIM_COLD, Assumed, FleetImage, Side
 from trimtab.worth.measured import MeasuredSide, read_measured
@@ -43,7 +42,7 @@ class ChainInputs:
     """What earlier stages left: the trace (TRACE), and what was measured of its classes.
 
     `environments` are the folders of slim environments by workload, for sizes and times; `searches`
-    are the trials (TRIALS) of each tuner by workload, those without tuning first.
+    are the trials (TRIALS) of each tuner by workload, the one to compare with first.
     """
 
     trace: Path
@@ -81,13 +80,16 @@ def weigh_chain(stage: WorthStage, inputs: ChainInputs, destination: Path) -> Wo
     cluster = cluster_of(stage.cluster, stage.hardware)
     cells, measured = stage.worth, inputs.measured
     assumed = Assumed(cells.pull_mbit_per_s, cells.unpack_mb_per_s)
+    tuned = {
+        name: tuning_of(inputs.searches.get(workload, ())) for name, workload in cells.tuned.items()
+    }
     images = {
         name: _image(
             facts,
             measured.original[name],
             measured.workloads[name],
             inputs.environments.get(facts.workload),
-            _tuned_share(inputs.searches.get(cells.tuned.get(name, ""), ())),
+            tuned[name].share if name in tuned else None,
             assumed,
         )
         for name, facts in stage.trace.classes.items()
@@ -95,7 +97,7 @@ def weigh_chain(stage: WorthStage, inputs: ChainInputs, destination: Path) -> Wo
     }
     now, then = (build_batch_policy(name)[1] for name in (cells.now, cells.queue_policies[0]))
     plan = Plan(images, (now, then), None, Operation(autoscale=_switched(stage, cluster)), assumed)
-    jobs, remarks = jobs_of(inputs.trace, cluster), _about(inputs, images, cells.tuned)
+    jobs, remarks = jobs_of(inputs.trace, cluster), _about(inputs, tuned)
     read = ReadJobs(jobs, "trace", Counter(), remarks, None, None)
     return weigh(inputs.trace, read, cluster, plan, _prices(stage.prices), destination)
 
@@ -175,28 +177,6 @@ def _measured_side(side: MeasuredSide) -> Side:
     return Side(side.size_bytes, (side.cold_s or 0.0) - warm_s, warm_s)
 
 
-def _tuned_share(trials: Sequence[Path]) -> float | None:
-    """Return the training time of the last tuner's best models, relative to the first's.
-
-    It is the mean over seeds, and None unless two or more all change in the same direction.
-    """
-    if len(trials) < 2:
-        return None
-    first, last = (_training_s(read_table(path, TRIALS)) for path in (trials[0], trials[-1]))
-    shares = np.array([last[seed] / first[seed] for seed in sorted(first.keys() & last.keys())])
-    clear = len(shares) > 1 and ((shares < 1).all() or (shares > 1).all())
-    return float(shares.mean()) if clear else None
-
-
-def _training_s(trials: pd.DataFrame) -> dict[int, float]:
-    """Return how long the best model of each seed trains: on the largest budget, by score."""
-    judged = trials[(trials["fold"] == trials["fold"].max()) & trials["score"].notna()]
-    best = judged.sort_values(
-        ["epochs", "data_fraction", "score", "trial"], ascending=[False, False, False, True]
-    ).drop_duplicates("seed")
-    return {int(seed): float(s) for seed, s in zip(best["seed"], best["training_s"], strict=True)}
-
-
 def _prices(given: PricesConfig) -> Prices:
     def curve(text: str) -> EnergyCurve | None:
         return read_curve(text, None) if text else None
@@ -210,13 +190,7 @@ def _prices(given: PricesConfig) -> Prices:
     )
 
 
-def _about(
-    inputs: ChainInputs, images: Mapping[str, FleetImage], tuned: Mapping[str, str]
-) -> list[str]:
+def _about(inputs: ChainInputs, tuned: Mapping[str, Tuning]) -> list[str]:
     machines = sorted({each.hardware for each in inputs.measured.workloads.values()})
     remarks = [f"run times are measured, on {', '.join(machines)}: each job takes one of them"]
-    for name, workload in tuned.items():
-        searched = len(inputs.searches.get(workload, ())) > 1
-        if searched and images[name].tuned_run_share is None:
-            remarks.append(f"{name}: tuning {workload} does not clearly change its training time")
-    return remarks
+    return [*remarks, *(f"{name}: {tuning.remark}" for name, tuning in tuned.items())]

@@ -149,29 +149,34 @@ def trials(path: Path, training_s: dict[int, float]) -> Path:
     texts = {field.name: "" for field in TRIALS if str(field.type) == "string"}
     texts["energy_source"] = "unknown"
     frame = pd.DataFrame([{**numbers, **texts, **row} for row in rows])
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_table(path, TRIALS, frame[TRIALS.names])
     return path
 
 
 @pytest.mark.parametrize(
-    ("tuned_s", "mean_response_s"),
-    [({1: 30.0, 2: 20.0}, 42.0), ({1: 30.0, 2: 50.0}, None), ({1: 30.0}, None)],
-    ids=["every seed is faster", "one seed is slower", "one seed"],
+    ("tuned_s", "share", "said"),
+    [
+        ({1: 20.0, 2: 22.0, 3: 18.0}, 0.5, "pipetune beside tune_v1: best models train for 0.50"),
+        ({1: 20.0, 2: 60.0, 3: 18.0}, None, "no change"),
+        ({1: 20.0, 2: 20.0}, None, "seeds to compare: 2, expected 3 or more"),
+    ],
+    ids=["clear", "the interval contains 1", "two seeds"],
 )
-def test_tuning_counts_where_all_seeds_agree(
-    tuned_s: dict[int, float], mean_response_s: float | None, tmp_path: Path
+def test_tuning_counts_where_its_interval_is_clear(
+    tuned_s: dict[int, float], share: float | None, said: str, tmp_path: Path
 ) -> None:
-    plain = trials(tmp_path / "plain.parquet", {1: 40.0, 2: 40.0})
-    tuned = trials(tmp_path / "tuned.parquet", tuned_s)
+    plain, tuned = (
+        trials(tmp_path / f"{tuner}/short/node/accuracy/trials.parquet", times_s)
+        for tuner, times_s in (("tune_v1", {1: 40.0, 2: 40.0, 3: 40.0}), ("pipetune", tuned_s))
+    )
     trace = trace_of(tmp_path / "trace.parquet", [0.0, 200.0])
     of_search = inputs(trace, SLIM, short=[plain, tuned])
     document = weigh_chain(stage(tuned={"training": "short"}), of_search, tmp_path / "worth")
     found = figures(document)
-    if mean_response_s is None:
-        assert "only tuned jobs" not in found
-        assert any("does not clearly change" in remark for remark in document.remarks)
-    else:
-        share = (30 / 40 + 20 / 40) / 2
+    assert any(said in remark for remark in document.remarks)
+    assert ("only tuned jobs" in found) == (share is not None)
+    if share is not None:
         response_s = found["only tuned jobs"]["mean_response_s"]
         assert response_s == pytest.approx((36 + 3 + 3) / 2 + 60 * share)
 
