@@ -56,4 +56,5 @@ def _best(trials: pd.DataFrame) -> pd.DataFrame:
     best = judged.sort_values(
         ["epochs", "data_fraction", "score", "trial"], ascending=[False, False, False, True]
     ).drop_duplicates("seed")
-    return best.set_index("seed")[["training_s", "epochs_trained"]]
+    found: pd.DataFrame = best.set_index("seed")[["training_s", "epochs_trained"]]
+    return found
