@@ -88,6 +88,28 @@ def test_the_files_of_a_command(tmp_path: Path, command: list[str], expected: se
     assert {str(path.relative_to(tmp_path)) for path in found.files} == expected
 
 
+@pytest.mark.parametrize("is_package", [True, False])
+def test_modules_of_the_start_folder(tmp_path: Path, is_package: bool) -> None:
+    """By PYTHONPATH=. or a line of its own, a script in a folder imports from where it starts."""
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg/run.py").write_text(
+        "import json, yaml, pkg.sub\nprint(json.dumps([[pkg.sub.NAME], {}]))\n"
+    )
+    (tmp_path / "pkg/sub.py").write_text("import other\nNAME = other.NAME\n")
+    if is_package:
+        (tmp_path / "pkg/__init__.py").touch()
+    (tmp_path / "other.py").write_text("NAME = 'found'\n")
+    # The interpreter has a yaml and a json of its own, which these must not hide.
+    (tmp_path / "yaml.py").write_text("raise SystemExit('hidden')\n")
+    (tmp_path / "json.py").write_text("raise SystemExit('hidden')\n")
+    place = deployed(tmp_path, ["python", "pkg/run.py"], {"parameters": {}})
+    files = {str(path.relative_to(place / "program")) for path in (place / "program").rglob("*.py")}
+    assert files - {"pkg/__init__.py"} == {"pkg/run.py", "pkg/sub.py", "other.py"}
+    for path in ("pkg/run.py", "pkg/sub.py", "other.py"):
+        (tmp_path / path).unlink()
+    assert run(place)[0] == ["found"]
+
+
 def test_a_module_and_its_output(tmp_path: Path) -> None:
     (tmp_path / "pack").mkdir()
     (tmp_path / "pack/main.py").write_text(SHOWS)

@@ -44,7 +44,7 @@ def deploy(
     TrimtabError where the program's interpreter cannot list its packages.
     """
     check_deployable(folder)
-    files = ProgramFiles.of(workload.command, Path(workload.workdir))
+    files = _files_of(workload)
     folder.mkdir(parents=True, exist_ok=True)
     write_module(folder)
     files.copy(folder / MODULES)
@@ -71,13 +71,18 @@ def short_command(
     folder: Path, workload: Workload, document: Mapping[str, Any], epochs: int
 ) -> list[str]:
     """Return the command of the deployment in `folder` as words, with only `epochs` epochs."""
-    files = ProgramFiles.of(workload.command, Path(workload.workdir))
+    files = _files_of(workload)
     parameters = {**workload.parameters, **document["parameters"], "epochs": epochs}
     modules = folder.resolve() / MODULES
     return [
         str(modules / files.named[word].relative_to(files.root)) if word in files.named else word
         for word in command_line(replace(workload, parameters=parameters))
     ]
+
+
+def _files_of(workload: Workload) -> ProgramFiles:
+    python = None if workload.python is None else Path(workload.python)
+    return ProgramFiles.of(workload.command, Path(workload.workdir), python)
 
 
 def _words(workload: Workload, parameters: Mapping[str, Any], files: ProgramFiles) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from trimtab.sources import sources_of
+from trimtab.sources import imports_of, sources_of
+from trimtab.tuning.deployment.start_folder import only_in
 
 _MOST_BYTES = 1 << 20  # of a file that is no Python: a configuration, not data
 
@@ -25,8 +26,14 @@ class ProgramFiles:
     root: Path
 
     @classmethod
-    def of(cls, command: Sequence[str], workdir: Path) -> "ProgramFiles":
-        """Return the files of `command`, run in `workdir`: scripts, `-m` modules, small files."""
+    def of(
+        cls, command: Sequence[str], workdir: Path, python: Path | None = None
+    ) -> "ProgramFiles":
+        """Return the files of `command`, run in `workdir`: scripts, `-m` modules, small files.
+
+        Modules in `workdir` that a script elsewhere imports, as by PYTHONPATH, are those that the
+        interpreter `python` has not itself.
+        """
         here, named, files = Path(os.path.abspath(workdir)), dict[str, Path](), set[Path]()
         roots = set[Path]()
         for before, word in pairwise(command):
@@ -39,7 +46,11 @@ class ProgramFiles:
                 named[word] = Path(os.path.abspath(path))
                 files.add(named[word])
                 if path.suffix == ".py":
-                    files |= _with_imported({named[word]}, named[word].parent)
+                    beside = _with_imported({named[word]}, named[word].parent)
+                    files |= beside
+                    if python and (more := _from_start_folder(named[word], beside, here, python)):
+                        files |= more
+                        roots.add(here)
         roots |= {path.parent for path in files}
         return cls(named, tuple(sorted(files)), Path(os.path.commonpath(roots or {here})))
 
@@ -64,6 +75,23 @@ def _of_module(name: str, folder: Path) -> set[Path]:
         if top.is_dir()
         else {path for path in [top.with_suffix(".py")] if path.is_file()}
     )
+
+
+def _from_start_folder(script: Path, beside: set[Path], here: Path, python: Path) -> set[Path]:
+    """Return the modules in `here` that `script` and the modules `beside` it import."""
+    if script.parent == here:
+        return set()
+    found = _with_imported(beside, here)
+    texts = [path.read_bytes() for path in found if path.suffix == ".py"]
+    imported = {name.partition(".")[0] for text in texts for name in imports_of(text)}
+    hidden = {path.stem for path in script.parent.iterdir()}  # the script's folder comes first
+    by_top = {
+        path: Path(path.relative_to(here).parts[0]).stem
+        for path in found - beside
+        if path.is_relative_to(here)
+    }
+    tops = only_in(here, imported & set(by_top.values()) - hidden, python)
+    return {path for path, top in by_top.items() if top in tops}
 
 
 def _with_imported(entries: set[Path], source: Path) -> set[Path]:
