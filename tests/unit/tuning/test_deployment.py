@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
-from trimtab.tuning.deployment.folder import deploy
+from trimtab.tuning.deployment.folder import deploy, module_folders
 from trimtab.tuning.deployment.program_files import ProgramFiles
 from trimtab.tuning.deployment.requirements import requirements_of
 
@@ -108,6 +108,26 @@ def test_modules_of_the_start_folder(tmp_path: Path, is_package: bool) -> None:
     for path in ("pkg/run.py", "pkg/sub.py", "other.py"):
         (tmp_path / path).unlink()
     assert run(place)[0] == ["found"]
+
+
+def test_modules_of_a_searched_folder(tmp_path: Path) -> None:
+    for name in ("scripts", "src/own"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "scripts/run.py").write_text(
+        "import json, own.a\nprint(json.dumps([[own.a.NAME], {}]))\n"
+    )
+    (tmp_path / "src/own/__init__.py").touch()
+    (tmp_path / "src/own/a.py").write_text("NAME = 'found'\n")
+    env = {"PYTHONPATH": "src"}
+    place = deployed(tmp_path, ["python", "scripts/run.py"], {"parameters": {}}, env=env)
+    (tmp_path / "src").rename(tmp_path / "away")
+    assert run(place)[0] == ["found"]
+    (tmp_path / "away").rename(tmp_path / "src")
+    workload = Workload(
+        name="program", command=["python", "scripts/run.py"], python=sys.executable,
+        workdir=str(tmp_path), env=env,
+    )  # fmt: skip
+    assert module_folders(place, workload) == [place, place / "program", place / "program/src"]
 
 
 def test_a_module_and_its_output(tmp_path: Path) -> None:
