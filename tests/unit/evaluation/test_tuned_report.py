@@ -110,7 +110,7 @@ def test_a_metric_below_0_is_drawn(tmp_path: Path) -> None:
     rows = [{**one, "accuracy": one["score"] and one["score"] - 5} for one in search()]
     folders = tuple(written(tmp_path, tuner, rows) for tuner in ("v1", "ours"))
     measurements = load(inputs([], [], tune=folders))
-    drawn = {}
+    drawn = dict[str, str]()
     for kind in find_sections():
         section = kind(measurements)
         if kind.chapter is TUNING and section.applies:
