@@ -21,7 +21,6 @@ from pathlib import Path
 from common import machine
 
 from trimtab.config import Configurations
-from trimtab.config.groups.debloat import Share
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Profiling
@@ -150,7 +149,7 @@ def debloat(bench: Bench, target: str, names: list[str]) -> None:
     debloat_target(stage, [bench.profile_of(name) / "usage.json" for name in names], folder)
     debloated_s = time.perf_counter() - begun
     environment = target_of(target, stage.workloads)
-    environment.build(folder, Share.HARDLINK, Source.of(stage.debloat), folder / "env")
+    environment.build(folder, stage.debloat.share, Source.of(stage.debloat), folder / "env")
     seconds = {"debloat_s": debloated_s, "with_environment_s": time.perf_counter() - begun}
     write_json(folder / "seconds.json", seconds)
 

@@ -166,6 +166,36 @@ def test_a_program_that_only_prints_a_loss(tmp_path: Path) -> None:
     assert sorted(table["score"]) == [-7.0, -7.0, -2.0]  # higher is better there
 
 
+SIGNED = """
+import sys
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+off = abs(int(given["--width"]) - 40)
+print(f"epoch 0: reward {-1 - off} accuracy {-0.5 - off} loss {off - 100.5}")
+"""
+
+
+def test_metrics_below_0(tmp_path: Path) -> None:
+    """A reward, an R2 below 0, a log-likelihood: the best one is found, shown and deployed."""
+    (tmp_path / "train.py").write_text(SIGNED)
+    for metric, more, best, scores in (
+        ("reward", [], -1.0, [-21.0, -1.0]),
+        ("accuracy", [], -0.5, [-20.5, -0.5]),
+        ("loss", ["--objective", "loss", "--deploy", "loss-deployed"], -100.5, [80.5, 100.5]),
+    ):
+        done = trimtab(
+            tmp_path, "tune", "--parameter", "training.width=20,40", "--epochs", "1:1",
+            "--epoch-mark", rf"{metric} (?P<{metric}>\S+)", "--metric", metric, *more,
+            "--tuner", "grid_search", "--workspace", metric, "--", sys.executable, "train.py",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found = result_in(tmp_path / metric / "tune/best.yaml")
+        assert found[metric] == best and found["parameters"] == {"width": 40, "epochs": 1}
+        assert sorted(read_table(tmp_path / metric / "tune/trials.parquet", TRIALS)["score"]) == (
+            scores
+        )
+    assert "| `loss` | -100.5 |" in (tmp_path / "loss-deployed/README.md").read_text()
+
+
 SERVING = """
 import sys, trimtab_trial
 given = dict(zip(sys.argv[1::2], sys.argv[2::2]))

@@ -225,7 +225,7 @@ TRIALS = pa.schema(
         ("not_set", _text),  # JSON: parameters that could not be set, and why
         ("score", _float),  # higher is better; null for a failure
         ("failure", _text),  # why there is no score; otherwise empty
-        ("accuracy", _float),
+        ("accuracy", _float),  # the metric that tuning.metric names: also a reward or a loss
         ("epochs_trained", _int),  # fewer than `epochs` if the program stopped by itself
         ("training_s", _float),  # of the model: all its epochs since the first
         ("training_j", _float),
@@ -319,7 +319,7 @@ CHARACTERIZATION_RUNS = pa.schema(
 )
 
 MAY_BE_NEGATIVE = {
-    *("exit_code", "priority", "score", "quality"),
+    *("exit_code", "priority", "score", "accuracy", "quality"),
     *("own_growth_bytes", "total_growth_bytes"),  # of imports
 }
 WORDS = {

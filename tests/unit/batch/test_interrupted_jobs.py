@@ -245,15 +245,37 @@ def test_throughputs_set_run_times_on_other_gpus() -> None:
     assert result.schedule["end_s"].tolist() == pytest.approx([10.0, 10.0 * ratio], rel=1e-5)
 
 
-@pytest.mark.parametrize("text", ["", "1", "a:b", "0:1", "10:-1", "10:1:inf", "1:2:3:4", "nan:1"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "1", "a:b", "0:1", "10:-1", "10:1:inf", "1:2:3:4", "nan:1", "1:1e300", "1:1:3e6",
+     "1e300:1", "inf:inf"],
+)  # fmt: skip
 def test_a_wrong_checkpoint_is_an_error(text: str) -> None:
     with pytest.raises(UserError, match="INTERVAL:COST"):
         parse_checkpoint(text)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "node", "node=0", "node=1:0", "x=1", "node=1,node=2", "node=nan"]
-)
+    "text",
+    ["", "node", "node=0", "node=1:0", "x=1", "node=1,node=2", "node=nan", "node=1:1e15",
+     "node=1:60:1e15", "node=1e9", "node=1:60:-1"],
+)  # fmt: skip
 def test_a_wrong_spot_is_an_error(text: str) -> None:
     with pytest.raises(UserError, match="--spot"):
         parse_spot(text, nodes(1, 1))
+
+
+def test_the_longest_times_are_taken() -> None:
+    assert parse_checkpoint("2592000:2592000:2592000") == (2592000.0,) * 3
+    assert parse_checkpoint("inf:0").interval_s == float("inf")
+    assert parse_spot("node=3600:2592000:2592000", nodes(1, 1)) == [
+        Spot("node", 3600.0, 2592000.0, 2592000.0)
+    ]
+
+
+def test_nodes_that_are_never_there_at_once_end_the_simulation() -> None:
+    cluster = nodes(4, 1)
+    reclaims = Reclaims([Spot("node", 1.0, 2592000.0)], cluster, 1)
+    jobs = jobs_of([{"parts": 4, "run_s": 36000.0, "cpu_milli": 1000}])
+    with pytest.raises(UserError, match="1 jobs wait, and none started during 401 reclaims"):
+        simulate_batch(jobs, cluster, build_batch_policy("easy")[1], reclaims=reclaims)

@@ -435,6 +435,19 @@ def test_columns_of_checkpoints_override_the_option(jobs: Path) -> None:
     assert schedule["end_s"].tolist() == [600 + 9 * 2, 600 + 7]
 
 
+def test_a_checkpoint_of_ages_in_a_column_is_left_out_and_said(
+    jobs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs.write_text("submit,run,cores,checkpoint_interval_min,checkpoint_cost_s\n0,600,1,1,1e300\n")
+    simulate(jobs, "--nodes", "2c:1", "--policy", "easy")
+    captured = capsys.readouterr()
+    assert "checkpoint_cost_s: 1 not 0 to 2,592,000 s" in " ".join(
+        (captured.out + captured.err).split()
+    )
+    schedule = read_table(Path("trimtab_schedule/schedule_easy.parquet"), BATCH_SCHEDULE)
+    assert schedule["end_s"].tolist() == [600]
+
+
 def test_max_min_preempts_between_types_by_the_shipped_throughputs(jobs: Path) -> None:
     jobs.write_text(
         "submit,run,gpus,model\n0,3600,4,CycleGAN\n0,7200,4,A3C\n60,3600,4,LM (batch size 5)\n"

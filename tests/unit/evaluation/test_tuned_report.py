@@ -14,6 +14,7 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.evaluate import evaluate
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.tunings import SeedSearch, TunedCell
+from trimtab.evaluation.report.section import TUNING, find_sections
 from trimtab.evaluation.tuning.best_configurations import BestConfigurations, format_parameter_name
 from trimtab.evaluation.tuning.tuners import Tuners
 from trimtab.records.parquet.files import write_table
@@ -102,6 +103,23 @@ def test_the_best_of_two_folds_is_the_second_ones() -> None:
     assert best is not None and (best["fold"], best["trial"]) == (2, 1)
     rows = [row(0, 0, 9, 0.9), row(0, 0, 4, None, fold=2)]
     assert SeedSearch(1, pd.DataFrame(rows)).best is None
+
+
+def test_a_metric_below_0_is_drawn(tmp_path: Path) -> None:
+    """A reward or a log-likelihood: no section of the chapter expects a share."""
+    rows = [{**one, "accuracy": one["score"] and one["score"] - 5} for one in search()]
+    folders = tuple(written(tmp_path, tuner, rows) for tuner in ("v1", "ours"))
+    measurements = load(inputs([], [], tune=folders))
+    drawn = dict[str, str]()
+    for kind in find_sections():
+        section = kind(measurements)
+        if kind.chapter is TUNING and section.applies:
+            assert all(table.ours or table.rows for table in section.tables)
+            drawn |= {figure.name: figure.svg for figure in section.figures}
+    assert drawn.keys() >= {"tuners", "accuracy_over_tuning_time", "parameter_effects"}
+    assert not [name for name, svg in drawn.items() if "NaN" in svg or "undefined" in svg]
+    best, _ = BestConfigurations(measurements).tables
+    assert [one["accuracy_pct"] for one in best.ours] == [pytest.approx(-420.0)] * 2
 
 
 def test_tuners_beside_each_other(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
-from trimtab.tuning.deployment.folder import deploy
+from trimtab.tuning.deployment.folder import deploy, module_folders
 from trimtab.tuning.deployment.program_files import ProgramFiles
 from trimtab.tuning.deployment.requirements import requirements_of
 
@@ -86,6 +86,48 @@ def test_the_files_of_a_command(tmp_path: Path, command: list[str], expected: se
     (tmp_path / "large.bin").write_bytes(bytes(2 << 20))
     found = ProgramFiles.of(command, tmp_path)
     assert {str(path.relative_to(tmp_path)) for path in found.files} == expected
+
+
+@pytest.mark.parametrize("is_package", [True, False])
+def test_modules_of_the_start_folder(tmp_path: Path, is_package: bool) -> None:
+    """By PYTHONPATH=. or a line of its own, a script in a folder imports from where it starts."""
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg/run.py").write_text(
+        "import json, yaml, pkg.sub\nprint(json.dumps([[pkg.sub.NAME], {}]))\n"
+    )
+    (tmp_path / "pkg/sub.py").write_text("import other\nNAME = other.NAME\n")
+    if is_package:
+        (tmp_path / "pkg/__init__.py").touch()
+    (tmp_path / "other.py").write_text("NAME = 'found'\n")
+    # The interpreter has a yaml and a json of its own, which these must not hide.
+    (tmp_path / "yaml.py").write_text("raise SystemExit('hidden')\n")
+    (tmp_path / "json.py").write_text("raise SystemExit('hidden')\n")
+    place = deployed(tmp_path, ["python", "pkg/run.py"], {"parameters": {}})
+    files = {str(path.relative_to(place / "program")) for path in (place / "program").rglob("*.py")}
+    assert files - {"pkg/__init__.py"} == {"pkg/run.py", "pkg/sub.py", "other.py"}
+    for path in ("pkg/run.py", "pkg/sub.py", "other.py"):
+        (tmp_path / path).unlink()
+    assert run(place)[0] == ["found"]
+
+
+def test_modules_of_a_searched_folder(tmp_path: Path) -> None:
+    for name in ("scripts", "src/own"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "scripts/run.py").write_text(
+        "import json, own.a\nprint(json.dumps([[own.a.NAME], {}]))\n"
+    )
+    (tmp_path / "src/own/__init__.py").touch()
+    (tmp_path / "src/own/a.py").write_text("NAME = 'found'\n")
+    env = {"PYTHONPATH": "src"}
+    place = deployed(tmp_path, ["python", "scripts/run.py"], {"parameters": {}}, env=env)
+    (tmp_path / "src").rename(tmp_path / "away")
+    assert run(place)[0] == ["found"]
+    (tmp_path / "away").rename(tmp_path / "src")
+    workload = Workload(
+        name="program", command=["python", "scripts/run.py"], python=sys.executable,
+        workdir=str(tmp_path), env=env,
+    )  # fmt: skip
+    assert module_folders(place, workload) == [place, place / "program", place / "program/src"]
 
 
 def test_a_module_and_its_output(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ from trimtab.errors import UserError
 
 COLUMNS = ("checkpoint_interval_s", "checkpoint_cost_s", "restart_cost_s")
 
-SHORTEST_INTERVAL_S = 1.0
+LONGEST_S = 30 * 86400.0
+# Seconds of each column: the least and the most. An infinite interval is an empty one.
+LIMITS_S = ((1.0, LONGEST_S), (0.0, LONGEST_S), (0.0, LONGEST_S))
 
 
 class Checkpoint(NamedTuple):
@@ -33,14 +35,14 @@ def parse_checkpoint(text: str) -> Checkpoint:
         checkpoint = Checkpoint(interval_s, *costs_s)
     except (ValueError, TypeError):
         checkpoint = Checkpoint(0.0, 0.0)
-    costs_s = [checkpoint.cost_s, checkpoint.restart_s]
-    if not checkpoint.interval_s >= SHORTEST_INTERVAL_S or not all(
-        0 <= each < math.inf for each in costs_s
-    ):
-        raise UserError(
-            f"--checkpoint: {text!r} given, expected seconds INTERVAL:COST[:RESTART], such as"
-            " 3600:30:60; INTERVAL is 1 or more, and inf for checkpoints at preemption only"
-        )
+    for name, seconds, (least, most) in zip(COLUMNS, checkpoint, LIMITS_S, strict=True):
+        is_never = name == COLUMNS[0] and seconds == math.inf
+        if not (least <= seconds <= most or is_never):
+            raise UserError(
+                f"--checkpoint: {text!r} given, expected seconds INTERVAL:COST[:RESTART], such as"
+                " 3600:30:60; INTERVAL is 1 or more, and inf for checkpoints at preemption only;"
+                f" none is above {LONGEST_S:,.0f} (30 days)"
+            )
     return checkpoint
 
 

@@ -16,9 +16,13 @@ from trimtab.errors import UserError
 
 _BACK_AFTER_S = 3600.0
 _SHORTEST_S = 1.0  # that a node stays
+_MOST_PER_HOUR = 3600.0 / _SHORTEST_S
+_LONGEST_S = 30 * 86400.0
+_MOST_IDLE = 100  # reclaims of a node, on average, while jobs wait and none runs
 _EXPECTED = (
     "expected TYPE=RECLAIMS_PER_NODE_HOUR[:BACK_AFTER_S[:NOTICE_S]], several joined by commas,"
-    " such as gpu_a40=0.05:1800:120"
+    f" such as gpu_a40=0.05:1800:120; at most {_MOST_PER_HOUR:,.0f} reclaims an hour, and"
+    f" {_LONGEST_S:,.0f} s (30 days)"
 )
 
 
@@ -45,8 +49,11 @@ def parse_spot(text: str, cluster: Cluster) -> list[Spot]:
             spot = Spot(name.strip(), float(rate), *(float(each) for each in times_s if each))
         except ValueError:
             spot = Spot("", math.nan)
-        values = spot.per_node_hour, spot.back_after_s, spot.notice_s
-        if min(values[:2]) <= 0 or not all(0 <= value < math.inf for value in values):
+        if not (
+            0 < spot.per_node_hour <= _MOST_PER_HOUR
+            and 0 < spot.back_after_s <= _LONGEST_S
+            and 0 <= spot.notice_s <= _LONGEST_S
+        ):
             raise UserError(f"--spot: {part.strip()!r} given, {_EXPECTED}")
         if spot.node_type not in names:
             raise UserError(
@@ -75,6 +82,8 @@ class Reclaims:
                 self._draw(node, 0.0)
         self._type_of_node = cluster.type_of_node
 
+    _idle = 0  # reclaims in a row while jobs wait and none runs
+
     def _draw(self, node: int, from_s: float) -> None:
         stays_s = float(self._random.exponential(3600.0 / self._spots[node].per_node_hour))
         heapq.heappush(self._next, (from_s + max(_SHORTEST_S, stays_s), node))
@@ -84,13 +93,29 @@ class Reclaims:
         return self._next[0][0] if self._next else math.inf
 
     def reclaim(self, s: BatchState) -> None:
-        """Reclaim the node whose time it is; `s` has space for an allocation."""
+        """Reclaim the node whose time it is; `s` has space for an allocation.
+
+        Raises UserError where jobs wait for nodes that are never there at once.
+        """
+        self._check(s)
         at_s, node = heapq.heappop(self._next)
         spot = self._spots[node]
         back_s = at_s + spot.back_after_s
         reclaim(s, self._type_of_node[node], node, back_s, spot.notice_s)
         self._draw(node, back_s)
         s.clock[0]["reclaim_at_s"] = self.next_s()
+
+    def _check(self, s: BatchState) -> None:
+        clock = s.clock[0]
+        running = s.running[: clock["running"]]
+        is_idle = clock["waiting"] > 0 and bool((running >= clock["submissions"]).all())
+        self._idle = self._idle + 1 if is_idle else 0
+        if self._idle > _MOST_IDLE * len(self._type_of_node):
+            raise UserError(
+                f"--spot: {int(clock['waiting']):,} jobs wait, and none started during"
+                f" {self._idle:,} reclaims: their nodes are never there at once; expected a lower"
+                " rate, or nodes that are back sooner"
+            )
 
 
 def with_stand_ins(s: BatchState, cluster: Cluster, reclaims: Reclaims) -> BatchState:

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trimtab.batch.interruptions.checkpoints import COLUMNS, SHORTEST_INTERVAL_S
+from trimtab.batch.interruptions.checkpoints import COLUMNS, LIMITS_S
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
 from trimtab.records.batch.tables import BATCH_JOBS
@@ -125,9 +125,13 @@ def batch_jobs(path: Path, found: FoundJobs) -> pd.DataFrame:
         **{name: frame[name].astype(np.int64) for name in ("least_parts", "most_parts")},
         "deadline_s": frame["deadline_s"].to_numpy(np.float64) - origin_s,
     }
-    for name, least in zip(COLUMNS, (SHORTEST_INTERVAL_S, 0.0, 0.0), strict=True):
+    for name, (least, most) in zip(COLUMNS, LIMITS_S, strict=True):
         value_s = frame[name].to_numpy(np.float64)
-        columns[name] = np.where((value_s >= least) & (value_s < _LARGEST), value_s, np.nan)
+        possible = (value_s >= least) & (value_s <= most)
+        columns[name] = np.where(possible, value_s, np.nan)
+        if strange := int((~possible & np.isfinite(value_s)).sum()):
+            expected = f"{least:g} to {most:,.0f} s"
+            found.remarks.append(f"{name}: {strange:,} not {expected}, which count as empty")
     columns |= {name: frame[name].fillna("").astype(str) for name in _TEXTS}
     if columns["name"].eq("").all():
         columns["name"] = (pd.RangeIndex(len(frame)) + 1).astype(str)

@@ -13,7 +13,7 @@ from trimtab.cli.result_lines import say_result
 from trimtab.cli.steps import slimmed, traced
 from trimtab.config.groups.debloat import Debloat
 from trimtab.errors import UserError
-from trimtab.tuning.deployment.folder import SCRIPT, deploy, short_command
+from trimtab.tuning.deployment.folder import SCRIPT, deploy, module_folders, short_command
 from trimtab.tuning.deployment.outputs import result_in
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def _make_slim(folder: Path, request: "Request", document: Mapping[str, Any]) ->
     if workload.python is None:
         raise UserError("--slim: the program is not Python; expected a Python program")
     given = ProgramOptions(python=Path(workload.python), timeout_s=workload.timeout_s)
+    command = short_command(folder, workload, document, request.tuning.epochs.least)
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(
-        [str(folder.resolve()), str((folder / "program").resolve()), *([before] if before else [])]
+        [*map(str, module_folders(folder, workload)), *([before] if before else [])]
     )
     try:
-        command = short_command(folder, workload, document, request.tuning.epochs.least)
         traced(folder / "slim", command, given, 1)
         words = "making and settling the slim environment"
         say_result(

@@ -1,5 +1,6 @@
 """The folder of `trimtab tune --deploy`: all that runs the best configuration elsewhere."""
 
+import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +23,6 @@ here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 for environment in "$here/slim/env" "$here/env"; do
     if [ -d "$environment/bin" ]; then PATH="$environment/bin:$PATH"; break; fi
 done
-export PYTHONPATH="$here:$here/program${PYTHONPATH:+:$PYTHONPATH}"
 """
 SCRIPT, MODULES = "run.sh", "program"
 
@@ -44,7 +44,7 @@ def deploy(
     TrimtabError where the program's interpreter cannot list its packages.
     """
     check_deployable(folder)
-    files = ProgramFiles.of(workload.command, Path(workload.workdir))
+    files = _files_of(workload)
     folder.mkdir(parents=True, exist_ok=True)
     write_module(folder)
     files.copy(folder / MODULES)
@@ -63,6 +63,8 @@ def deploy(
     )
     if any("{output}" in word for word in workload.command):
         exports += 'mkdir -p "$here/output"\n'
+    searched = ":".join(f'"$here"/{shlex.quote(place)}' for place in _places(files))
+    exports = f'export PYTHONPATH="$here":{searched}"${{PYTHONPATH:+:$PYTHONPATH}}"\n{exports}'
     _write(folder / SCRIPT, f'{_HEAD}{exports}exec {_bound_to(cores)}{words} "$@"\n', mode=0o755)
     _write(folder / "README.md", card_of(workload, parameters, result, requirements))
 
@@ -71,13 +73,30 @@ def short_command(
     folder: Path, workload: Workload, document: Mapping[str, Any], epochs: int
 ) -> list[str]:
     """Return the command of the deployment in `folder` as words, with only `epochs` epochs."""
-    files = ProgramFiles.of(workload.command, Path(workload.workdir))
+    files = _files_of(workload)
     parameters = {**workload.parameters, **document["parameters"], "epochs": epochs}
     modules = folder.resolve() / MODULES
     return [
         str(modules / files.named[word].relative_to(files.root)) if word in files.named else word
         for word in command_line(replace(workload, parameters=parameters))
     ]
+
+
+def module_folders(folder: Path, workload: Workload) -> list[Path]:
+    """Return the folders from which the deployment in `folder` imports modules."""
+    return [folder.resolve() / place for place in ("", *_places(_files_of(workload)))]
+
+
+def _places(files: ProgramFiles) -> list[str]:
+    paths = [path.relative_to(files.root) for path in files.paths]
+    return list(dict.fromkeys([MODULES, *(str(Path(MODULES) / path) for path in paths)]))
+
+
+def _files_of(workload: Workload) -> ProgramFiles:
+    python = None if workload.python is None else Path(workload.python)
+    searched = workload.env.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    folders = [one for one in searched.split(os.pathsep) if one]
+    return ProgramFiles.of(workload.command, Path(workload.workdir), python, folders)
 
 
 def _words(workload: Workload, parameters: Mapping[str, Any], files: ProgramFiles) -> str:
