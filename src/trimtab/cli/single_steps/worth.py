@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trimtab.batch.policies.base import BatchPolicy
 
 _MOST_IMAGES, _MOST_FIGURES = 10, 5
-_LONGEST_NAME = 28
+_LONGEST_NAME = 22
 _CURVE = "or a CSV of times and values."
 
 

@@ -120,7 +120,7 @@ class Worth(Document):
     @property
     def is_compared(self) -> bool:
         """Whether there are stages, and intervals of their changes."""
-        return bool(self.stages) and self.replications > 0
+        return len(self.settings) > 1 and self.replications > 0
 
 
 NO_INTERVAL = "no interval"
