@@ -158,7 +158,7 @@ def test_a_comparison_says_pull_and_unpacking_which_add_the_warm_start() -> None
     def side(size: int, transfer_s: float, unpack_s: float) -> ImageSide:
         transfer, unpack = Step(transfer_s, "modelled"), Step(unpack_s, "measured")
         return ImageSide(
-            "a", 1, size, size, size, unpack, transfer, unpack, 0, *([] for _ in range(8))
+            "a", 1, size, size, size, unpack, transfer, unpack, 0, [], [], [], [], [], [], [], []
         )
 
     ImageComparison(
