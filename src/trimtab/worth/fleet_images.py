@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trimtab.errors import UserError
-from trimtab.worth.measured import MeasuredImage, read_measured
+from trimtab.worth.measured import MeasuredImage, MeasuredSide, read_measured
 from trimtab.worth.text_table import TextRow, read_rows
 
 _EACH = ("bytes", "cold_start_s", "warm_start_s")
@@ -27,6 +27,8 @@ _EXPECTED = (
     "slim_cold_start_s,slim_warm_start_s,slimming_s,tuned_run_share,measured,layers,slim_layers"
 )
 COLD, SLIM_COLD, SLIM_BYTES = "cold start", "cold start of the slim image", "size of the slim image"
+
+_KnownLayers = dict[str, tuple[float, str]]  # bytes and place by digest
 
 
 class Side(NamedTuple):
@@ -81,25 +83,26 @@ def read_fleet(path: Path, assumed: Assumed) -> dict[str, FleetImage]:
     A cold start that is absent is modelled: a warm start, and pull and unpacking as `assumed`. That
     of a slim image takes as much less as its size, where the original's is measured. A warm start
     that is absent is 0 s, that of a slim image as its original's. `measured` names a document: of
-    `trimtab image start` or `image compare`, or of the folder that `image slim` wrote. Numbers in
-    the CSV take precedence, and of sizes those of `layers`. Raises UserError
-    with file, line, column, and what was expected.
+    `trimtab image start`; of `image compare`, whose pull and unpacking add the warm start; or of
+    the folder that `image slim` wrote. Numbers in the CSV take precedence, and of sizes those of
+    `layers`. Raises UserError with file, line, column, and what was expected.
     """
     images: dict[str, FleetImage] = {}
+    known: _KnownLayers = {}
     for row in read_rows(path, _COLUMNS, ("image",), _EXPECTED):
         name = row.texts["image"]
         if not name or name in images:
             raise UserError(f"{row.place}: image {name[:60]!r}: expected each name once")
-        images[name] = _image(path, row, assumed)
+        images[name] = _image(path, row, assumed, known)
     if not images:
         raise UserError(f"{path}: no row; {_EXPECTED}")
     return images
 
 
-def _image(path: Path, row: TextRow, assumed: Assumed) -> FleetImage:
+def _image(path: Path, row: TextRow, assumed: Assumed, known: _KnownLayers) -> FleetImage:
     document = row.texts.get("measured", "")
     found = read_measured(path.parent / document, row.place) if document else MeasuredImage()
-    layers, slim_layers = (_layers(row, column) for column in ("layers", "slim_layers"))
+    layers, slim_layers = (_layers(row, column, known) for column in ("layers", "slim_layers"))
     size, cold, warm = _known(row, "", found.before, layers)
     slim_size, slim_cold, slim_warm = _known(row, "slim_", found.after, slim_layers)
     if size is None and cold is None:
@@ -107,9 +110,12 @@ def _image(path: Path, row: TextRow, assumed: Assumed) -> FleetImage:
     modelled = []
     warm = warm or 0.0
     if cold is None:
-        assert size is not None
-        modelled.append(COLD)
-        cold = warm + assumed.fetch_s(size)
+        fetch_s = found.before.fetch_s
+        if fetch_s is None:
+            assert size is not None
+            modelled.append(COLD)
+            fetch_s = assumed.fetch_s(size)
+        cold = warm + fetch_s
     original = _side(row, "cold_start_s", size, cold, warm)._replace(layers=layers)
     if slim_size is None and assumed.slim_share is not None and size is not None:
         modelled.append(SLIM_BYTES)
@@ -118,9 +124,12 @@ def _image(path: Path, row: TextRow, assumed: Assumed) -> FleetImage:
     if slim_size is not None or slim_cold is not None:
         slim_warm = warm if slim_warm is None else slim_warm
         if slim_cold is None:
-            assert slim_size is not None
-            modelled.append(SLIM_COLD)
-            fetch_s = original.fetch_s * slim_size / size if size else assumed.fetch_s(slim_size)
+            fetch_s = found.after.fetch_s
+            if fetch_s is None:
+                assert slim_size is not None
+                modelled.append(SLIM_COLD)
+                of_size_s = assumed.fetch_s(slim_size)
+                fetch_s = original.fetch_s * slim_size / size if size else of_size_s
             slim_cold = slim_warm + fetch_s
         slim = _side(row, "slim_cold_start_s", slim_size, slim_cold, slim_warm)
         slim = slim._replace(layers=slim_layers)
@@ -131,25 +140,32 @@ def _image(path: Path, row: TextRow, assumed: Assumed) -> FleetImage:
 def _known(
     row: TextRow,
     prefix: str,
-    measured: Iterable[float | None],
+    measured: MeasuredSide,
     layers: Mapping[str, float] | None,
 ) -> list[float | None]:
     given = [row.number(f"{prefix}{name}") for name in _EACH]
     if layers is not None:
         given[0] = sum(layers.values())
-    return [_first(pair) for pair in zip(given, measured, strict=True)]
+    return [_first(pair) for pair in zip(given, measured[:3], strict=True)]
 
 
-def _layers(row: TextRow, column: str) -> dict[str, float] | None:
+def _layers(row: TextRow, column: str, known: _KnownLayers) -> dict[str, float] | None:
+    """Return layers by digest; `known` are those of rows before, to which they are added."""
     layers: dict[str, float] = {}
     for text in row.texts.get(column, "").split():
         digest, _, size = text.rpartition(":")
-        if not digest or digest in layers or not re.fullmatch(r"\d{1,15}", size):
+        if not digest or not re.fullmatch(r"\d{1,15}", size):
             raise UserError(
-                f"{row.place}: {column}: {text[:80]!r}, expected DIGEST:BYTES once for each layer,"
+                f"{row.place}: {column}: {text[:80]!r}, expected DIGEST:BYTES of each layer,"
                 " separated by spaces"
             )
-        layers[digest] = float(size)
+        known_size, place = known.setdefault(digest, (float(size), row.place))
+        if float(size) != known_size:
+            raise UserError(
+                f"{row.place}: {column}: {text[:80]!r}, but {known_size:.0f} bytes at {place};"
+                " expected the same BYTES wherever a digest stands"
+            )
+        layers[digest] = known_size
     return layers or None
 
 

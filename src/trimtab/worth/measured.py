@@ -15,11 +15,15 @@ _MOST_BYTES = ImageComparison.most_bytes
 
 
 class MeasuredSide(NamedTuple):
-    """Compressed bytes, cold start and warm start; None where the document does not know."""
+    """Compressed bytes, cold start and warm start; None where the document does not know.
+
+    `fetch_s` is pull and unpacking, where the cold start, which adds the warm one, is not known.
+    """
 
     size_bytes: float | None = None
     cold_s: float | None = None
     warm_s: float | None = None
+    fetch_s: float | None = None
 
 
 class MeasuredImage(NamedTuple):
@@ -67,7 +71,8 @@ def _of_start(side: ColdSide) -> MeasuredSide:
 
 
 def _of_comparison(side: ImageSide) -> MeasuredSide:
-    return MeasuredSide(side.compressed_bytes, side.transfer.wall_s + side.unpack.wall_s)
+    fetch_s = side.transfer.wall_s + side.unpack.wall_s
+    return MeasuredSide(side.compressed_bytes, fetch_s=fetch_s)
 
 
 def _of_workspace(folder: Path) -> MeasuredImage:

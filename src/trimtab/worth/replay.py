@@ -1,8 +1,9 @@
 """A queue with some stages on: its figures, all of which are better where they are smaller."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,9 @@ from trimtab.worth.shared_layers import pulled_layer_bytes
 from trimtab.worth.stages import Plan, Stage
 
 _MONTH_S = 365.25 * 86400 / 12
+_CENTURY_S = 36525 * 86400.0
 Figures = dict[str, float]
+Held = Literal["gpu", "core"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,28 @@ class Prices:
         euro = self.energy, self.nodes, self.egress_eur_per_gb, self.storage_eur_per_gb_month
         return any(each is not None for each in euro)
 
+    @property
+    def have_ends(self) -> bool:
+        """Whether a curve is neither constant nor repeated."""
+        return any(each is not None and _has_ends(each) for each in (self.energy, self.carbon))
+
+    @property
+    def lasting(self) -> "Prices":
+        """The prices of replications, which may outlast a curve: its first and last value last."""
+        return replace(self, energy=_lasting(self.energy), carbon=_lasting(self.carbon))
+
+
+def _has_ends(curve: EnergyCurve) -> bool:
+    return math.isfinite(curve.end_s) and not curve.repeats
+
+
+def _lasting(curve: EnergyCurve | None) -> EnergyCurve | None:
+    if curve is None or not _has_ends(curve):
+        return curve
+    times_s = curve.times_s.copy()
+    times_s[0] -= _CENTURY_S
+    return replace(curve, times_s=times_s, end_s=curve.end_s + _CENTURY_S)
+
 
 class Replay(NamedTuple):
     """Figures by name, and the pulls and start-up seconds by image."""
@@ -47,12 +72,23 @@ class Replay(NamedTuple):
     startup_s: dict[str, float]
 
 
+def held_by(jobs: pd.DataFrame) -> Held:
+    """Return whether GPU-hours or core-hours count: GPU-hours if any job (BATCH_JOBS) has a GPU."""
+    return "gpu" if (jobs["gpu_milli"] > 0).any() else "core"
+
+
 def replay(
-    jobs: pd.DataFrame, cluster: Cluster, plan: Plan, stages: tuple[Stage, ...], prices: Prices
+    jobs: pd.DataFrame,
+    cluster: Cluster,
+    plan: Plan,
+    stages: tuple[Stage, ...],
+    prices: Prices,
+    held: Held,
 ) -> Replay:
     """Simulate jobs (BATCH_JOBS) that all fit the nodes, with some stages on.
 
-    Raises UserError as simulate_batch does, and where a curve does not cover the schedule.
+    `held` says which hours count: those of the recorded queue in all replications. Raises UserError
+    as simulate_batch does, and where a curve does not cover the schedule.
     """
     nodes = Stage.NODES in stages
     changed = plan.jobs(jobs, stages)
@@ -69,7 +105,7 @@ def replay(
     startup_s = result.schedule["startup_s"].to_numpy(np.float64)
     by_image = pd.Series(startup_s).groupby(jobs["image"].to_numpy()).sum()
     return Replay(
-        _figures(changed, cluster, plan, stages, prices, result),
+        _figures(changed, cluster, plan, stages, prices, held, result),
         result.pulls,
         {name: float(by_image.get(name, 0.0)) for name in plan.images},
     )
@@ -81,6 +117,7 @@ def _figures(
     plan: Plan,
     stages: tuple[Stage, ...],
     prices: Prices,
+    held: Held,
     result: BatchResult,
 ) -> Figures:
     schedule = result.schedule
@@ -99,9 +136,8 @@ def _figures(
     figures["p95_response_s"] = float(np.quantile(response_s, 0.95))
     # A job holds what it asks for while its image is pulled, too.
     held_s = (schedule["end_s"] - schedule["start_s"]).to_numpy() + startup_s
-    unit = "gpu" if (jobs["gpu_milli"] > 0).any() else "core"
-    asked = (schedule["parts"] * jobs["gpu_milli" if unit == "gpu" else "cpu_milli"]).to_numpy()
-    figures[f"{unit}_hours"] = float(held_s @ asked) / 1000 / 3600
+    asked = (schedule["parts"] * jobs["gpu_milli" if held == "gpu" else "cpu_milli"]).to_numpy()
+    figures[f"{held}_hours"] = float(held_s @ asked) / 1000 / 3600
     if plan.operation.autoscale is not None or prices.nodes is not None:
         figures["node_hours"] = sum(result.hours_on.values())
     if any(map(has_power, cluster.node_types)):

@@ -16,11 +16,16 @@ _SEED = 20_231
 _TIMES = ("submit_s", "recorded_start_s", "deadline_s")
 
 
+def block_length_s(jobs: pd.DataFrame) -> float:
+    """Return how long a block is; 0 if all jobs (BATCH_JOBS) are submitted at one instant."""
+    return min(_DAY_S, float(np.ptp(jobs["submit_s"])) / _FEWEST)
+
+
 def resampled(jobs: pd.DataFrame, replication: int) -> pd.DataFrame:
     """Return the jobs (BATCH_JOBS) of a replication: the same for the same number."""
     submit_s = jobs["submit_s"].to_numpy(np.float64)
     begin_s, span_s = submit_s.min(), float(np.ptp(submit_s))
-    block_s = min(_DAY_S, span_s / _FEWEST)
+    block_s = block_length_s(jobs)
     if not block_s > 0:
         return jobs
     blocks = max(int(np.ceil(span_s / block_s - 1e-9)), 1)

@@ -111,6 +111,8 @@ class Plan:
 
 def ablation(stages: tuple[Stage, ...]) -> dict[str, tuple[Stage, ...]]:
     """Return the stages of each setting: none, all, each alone, and all but each."""
+    if not stages:
+        return {"as it is": ()}
     settings: dict[str, tuple[Stage, ...]] = {"as it is": (), "all stages": stages}
     if len(stages) == 1:
         return {"as it is": (), f"{stages[0]}": stages}

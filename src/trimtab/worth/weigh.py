@@ -25,8 +25,8 @@ from trimtab.records.parquet.files import write_table
 from trimtab.worth.fleet_images import about
 from trimtab.worth.job_images import images_without_row
 from trimtab.worth.ranking import SLIM_STAGES, first_few, ranked
-from trimtab.worth.replay import Figures, Prices, replay
-from trimtab.worth.resampling import resampled
+from trimtab.worth.replay import Figures, Prices, held_by, replay
+from trimtab.worth.resampling import block_length_s, resampled
 from trimtab.worth.stages import Plan, Stage, ablation
 from trimtab.worth.verdict import next_command, verdict_of
 
@@ -49,11 +49,11 @@ def weigh(
     settings = ablation(plan.stages)
     slim = tuple(stage for stage in SLIM_STAGES if stage in plan.stages)
     recorded = {
-        stages: replay(jobs, cluster, plan, stages, prices)
+        stages: replay(jobs, cluster, plan, stages, prices, held_by(jobs))
         for stages in dict.fromkeys([*settings.values(), slim])
     }
     first = {name: recorded[stages].figures for name, stages in settings.items()}
-    tables = [first, *_replicated(jobs, cluster, plan, prices, settings)]
+    tables = [first, *_replicated(jobs, cluster, plan, prices.lasting, settings)]
     images = ranked(jobs, plan, recorded[()], recorded[slim])
     few, share = first_few(images)
     shown = [_setting(name, settings[name], tables) for name in settings]
@@ -67,15 +67,15 @@ def weigh(
             NodeGroup(each.name, count, each.cpu_milli, each.gpu_milli)
             for each, count in zip(cluster.node_types, cluster.counts, strict=True)
         ],
-        replications=MOST,
+        replications=len(tables) - 1,
         stages=[str(stage) for stage in plan.stages],
         settings=shown,
         images=images,
         first=few,
         first_share=share,
-        verdict=verdict_of(shown[0], shown[1]),
+        verdict=verdict_of(shown[0], shown[:2][-1]),
         next=next_command(images, few),
-        remarks=[*remarks, *_about(jobs, cluster, plan), *_against_record(jobs, first)],
+        remarks=[*remarks, *_about(jobs, cluster, plan, prices), *_against_record(jobs, first)],
     )
     folder.mkdir(parents=True, exist_ok=True)
     write_table(folder / "replications.parquet", REPLICATIONS, _rows(tables))
@@ -137,12 +137,18 @@ def _replicated(
     prices: Prices,
     settings: Mapping[str, tuple[Stage, ...]],
 ) -> Iterator[Table]:
-    """Yield the figures of each replication, whose jobs are the same in all settings."""
+    """Yield the figures of each replication, whose jobs are the same in all settings.
+
+    None if all jobs are submitted at one instant: each replication would be the recorded queue.
+    """
+    if not block_length_s(jobs):
+        return
+    held = held_by(jobs)
 
     def figures(replication: int) -> Table:
         drawn = resampled(jobs, replication)
         return {
-            name: replay(drawn, cluster, plan, stages, prices).figures
+            name: replay(drawn, cluster, plan, stages, prices, held).figures
             for name, stages in settings.items()
         }
 
@@ -157,11 +163,21 @@ def _setting(name: str, stages: tuple[Stage, ...], tables: list[Table]) -> Setti
     figures = []
     for figure, value in recorded[name].items():
         before = recorded[none][figure]
-        saved = before - value
-        shares = [_share(table[none][figure], table[name][figure]) for table in replications]
-        half = _STUDENT_T * float(np.std(shares, ddof=1)) * before
-        figures.append(SettingFigure(figure, value, Saving(saved, saved - half, saved + half)))
+        pairs = [(table[none][figure], table[name][figure]) for table in replications]
+        figures.append(SettingFigure(figure, value, _saving(before, before - value, pairs)))
     return Setting(name, [str(stage) for stage in stages], figures)
+
+
+def _saving(before: float, saved: float, pairs: list[tuple[float, float]]) -> Saving:
+    """Return what is saved, and its interval by the figures before and after of replications."""
+    if not pairs:
+        return Saving(saved, None, None)
+    if before:
+        deviation = before * float(np.std([_share(*pair) for pair in pairs], ddof=1))
+    else:
+        deviation = float(np.std([was - now for was, now in pairs], ddof=1))
+    half = _STUDENT_T * deviation
+    return Saving(saved, saved - half, saved + half)
 
 
 def _share(before: float, after: float) -> float:
@@ -188,7 +204,7 @@ def _against_record(jobs: pd.DataFrame, first: Table) -> Iterator[str]:
         )
 
 
-def _about(jobs: pd.DataFrame, cluster: Cluster, plan: Plan) -> Iterator[str]:
+def _about(jobs: pd.DataFrame, cluster: Cluster, plan: Plan, prices: Prices) -> Iterator[str]:
     load = offered_load(jobs, cluster)
     if load is not None and load > 1:
         yield (
@@ -205,12 +221,23 @@ def _about(jobs: pd.DataFrame, cluster: Cluster, plan: Plan) -> Iterator[str]:
         " are too long by them in every setting"
     )
     if plan.shares_layers:
-        yield "bytes pulled count a layer once a node; start-ups and the ranks count images whole"
+        yield (
+            "bytes pulled count a layer once a node; start-ups, ranks and storage count images"
+            " whole, as all do slim images without slim_layers"
+        )
     else:
         yield "an image is pulled whole: layers that nodes have from other images count again"
     yield "nodes do not share the bandwidth of a pull"
     if any(map(has_power, cluster.node_types)):
         yield "energy is modelled, by the idle and the busy power in conf/hardware"
+    if not block_length_s(jobs):
+        yield (
+            "all jobs are submitted at one instant, so there is nothing to resample: no interval is"
+            " known, and no change is clear"
+        )
+        return
+    if prices.have_ends:
+        yield "resampled queues may outlast a curve: its last value lasts"
     yield (
         f"intervals are of 95 %, by {MOST} queues of resampled blocks of submissions; a change"
         " whose interval spans zero is no change"

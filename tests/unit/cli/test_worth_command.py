@@ -18,6 +18,8 @@ from trimtab.records.images.cold_start import (
     NeededFiles,
     StartParts,
 )
+from trimtab.records.images.comparison import ImageComparison, ImageSide, Step
+from trimtab.worth.fleet_images import DEFAULTS, Side, read_fleet
 
 pytestmark = pytest.mark.xdist_group("batch")
 SACCT = "JobID|User|Submit|Start|End|ElapsedRaw|NNodes|AllocCPUS|State|Container"
@@ -150,6 +152,68 @@ def test_the_folder_of_a_slim_image_says_its_sizes(tmp_path: Path) -> None:
     shutil.rmtree(folder)
     with pytest.raises(UserError, match=r"images\.csv:2: measured: .*expected the folder"):
         worth("jobs.txt", "--images", "images.csv", "--nodes", "4c:2")
+
+
+def test_a_comparison_says_pull_and_unpacking_which_add_the_warm_start() -> None:
+    def side(size: int, transfer_s: float, unpack_s: float) -> ImageSide:
+        transfer, unpack = Step(transfer_s, "modelled"), Step(unpack_s, "measured")
+        return ImageSide(
+            "a", 1, size, size, size, unpack, transfer, unpack, 0, [], [], [], [], [], [], [], []
+        )
+
+    ImageComparison(
+        gbit_per_s=1.0, before=side(10**9, 8.0, 12.0), after=side(10**8, 1.0, 2.0), removed=[],
+        removed_files=0, removed_bytes=0, smaller_files=0, smaller_bytes=0,
+    ).write(Path("compared.json"))  # fmt: skip
+    Path("images.csv").write_text("image,warm_start_s,measured\na.sif,2,compared.json\n")
+    one = read_fleet(Path("images.csv"), DEFAULTS)["a.sif"]
+    # Cold starts of 20 s + 2 s and of 3 s + 2 s.
+    assert one.original == Side(1e9, 20.0, 2.0) and one.slim == Side(1e8, 3.0, 2.0)
+    assert one.modelled == ()
+    # A warm start may take longer than the pull, and a cold start that is given counts.
+    Path("images.csv").write_text(
+        "image,warm_start_s,measured,cold_start_s\na.sif,25,compared.json,\nb.sif,2,compared.json,9\n"
+    )
+    both = read_fleet(Path("images.csv"), DEFAULTS)
+    assert both["a.sif"].original == Side(1e9, 20.0, 25.0)
+    assert both["b.sif"].original == Side(1e9, 7.0, 2.0)
+
+
+def test_slim_images_that_are_larger_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("images.csv").write_text("image,bytes,slim_bytes\na.sif,1e9,2e9\nb.sif,1e9,3e9\n")
+    found = worth("jobs.txt", "--images", "images.csv", "--nodes", "4c:2")
+    assert found.first == []
+    out = capsys.readouterr().out
+    assert "no slim image saves bytes" in out and "no image is pulled" not in out
+
+
+def test_without_a_stage_there_is_a_ranking_and_no_change(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = "-" + 40 * "x" + "\n\x1b[31m.sif"
+    Path("images.csv").write_text(f'image,bytes\n"{name}",8e9\nb.sif,1e9\n')
+    Path("map.csv").write_text(f'image,user\n"{name}",a*\n')
+    worth("jobs.txt", "--images", "images.csv", "--map", "map.csv", "--nodes", "4c:2")
+    out = capsys.readouterr().out
+    assert "no slim image is known: give slim_bytes, measured or --slim-share" in out
+    assert "no change" not in out and "as it is" not in out and "8.00 GB" in out
+    # A long name is cut to its end, in one line, wherever it only names.
+    assert out.count("...") == 2 and out.count("x\\n\\x1b[31m.sif") == 2 and "\x1b[31m" not in out
+    assert "next: trimtab image slim -- '-x" in out
+    page = Path("trimtab_worth/report.html").read_text()
+    assert "No slim image is known" in page and "No change" not in page
+
+
+def test_jobs_of_one_instant_make_a_report_without_intervals(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("jobs.csv").write_text("submit,run,cores,image\n" + "0,100,4,a.sif\n" * 3)
+    worth("jobs.csv", "--images", "images.csv", "--nodes", "4c:2")
+    out = capsys.readouterr().out
+    assert "all stages: no interval is known, so no change is clear" in out
+    assert "no interval" in Path("trimtab_worth/tables/settings.csv").read_text()
+    page = Path("trimtab_worth/report.html").read_text()
+    assert "No change" not in page and 'class="better"' not in page
 
 
 @pytest.mark.parametrize(

@@ -33,16 +33,16 @@ def test_two_images_with_a_common_base_on_one_node() -> None:
         {"a": image("base", "one"), "b": image("base", "two", slim=("slim",))}, (EASY, None)
     )
     jobs = jobs_of([{"image": name, "submit_s": 100.0 * at} for at, name in enumerate("abab")])
-    found = replay(jobs, nodes(1, 1), plan, (), Prices())
+    found = replay(jobs, nodes(1, 1), plan, (), Prices(), "core")
     assert found.figures["pulled_bytes"] == 100 + 10 + 20
     # The slim image no longer has the base, which the other one needs all the same.
-    slim = replay(jobs, nodes(1, 1), plan, (Stage.SLIM,), Prices())
+    slim = replay(jobs, nodes(1, 1), plan, (Stage.SLIM,), Prices(), "core")
     assert slim.figures["pulled_bytes"] == 100 + 10 + 5
     apart = [
         {**row, "parts": 2, "distinct": True}
         for row in jobs[["image", "submit_s"]].to_dict("records")
     ]
-    both = replay(jobs_of(apart), nodes(2, 1), plan, (), Prices())
+    both = replay(jobs_of(apart), nodes(2, 1), plan, (), Prices(), "core")
     assert both.figures["pulled_bytes"] == 2 * 130
 
 
@@ -70,7 +70,9 @@ def test_without_common_layers_it_is_pulls_times_size() -> None:
         (EASY, None),
     )
     assert layered.shares_layers and not plain.shares_layers
-    found = [replay(jobs_of(rows), nodes(2, 1), plan, (), Prices()) for plan in (plain, layered)]
+    found = [
+        replay(jobs_of(rows), nodes(2, 1), plan, (), Prices(), "core") for plan in (plain, layered)
+    ]
     assert found[0].figures == found[1].figures
 
 
@@ -82,9 +84,30 @@ def test_layers_of_a_file(tmp_path: Path) -> None:
     assert one.slim.layers == {"sha256:ef": 9.0} and one.slim.size_bytes == 9
 
 
-@pytest.mark.parametrize("text", ["ab", "ab:", ":5", "ab:-5", "ab:1.5", "ab:1 ab:2", "ab:nan"])
+@pytest.mark.parametrize("text", ["ab", "ab:", ":5", "ab:-5", "ab:1.5", "ab:nan"])
 def test_hostile_layers(tmp_path: Path, text: str) -> None:
     path = tmp_path / "images.csv"
     path.write_text(f"image,layers\na,{text}\n")
     with pytest.raises(UserError, match=r"images\.csv:2: layers: .*expected DIGEST:BYTES"):
+        read_fleet(path, DEFAULTS)
+
+
+def test_a_layer_of_an_image_counts_once(tmp_path: Path) -> None:
+    path = tmp_path / "images.csv"
+    path.write_text("image,layers\na,x:5 x:5 y:1\n")
+    assert read_fleet(path, DEFAULTS)["a"].original.size_bytes == 6
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ("a,x:1 x:2,\n", r"2: layers: 'x:2', but 1 bytes at .*images\.csv:2"),
+        ("a,x:1,\nb,x:2,\n", r"3: layers: 'x:2', but 1 bytes at .*images\.csv:2"),
+        ("a,x:1,\nb,y:1,x:3\n", r"3: slim_layers: 'x:3', but 1 bytes at .*images\.csv:2"),
+    ],
+)
+def test_a_layer_has_one_size(tmp_path: Path, rows: str, says: str) -> None:
+    path = tmp_path / "images.csv"
+    path.write_text(f"image,layers,slim_layers\n{rows}")
+    with pytest.raises(UserError, match=says):
         read_fleet(path, DEFAULTS)

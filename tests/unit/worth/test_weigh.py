@@ -143,9 +143,10 @@ def test_a_slim_image_as_its_original_saves_exactly_nothing(
     assert {Stage.SLIM, Stage.TUNED} <= set(found.stages)
     for setting in found.settings:
         for figure in setting.figures:
-            assert (figure.saving.value, figure.saving.low, figure.saving.high) == (0, 0, 0)
+            saving = figure.saving
+            assert (saving.value, saving.low or 0, saving.high or 0) == (0, 0, 0)
             assert not figure.saving.is_clear
-    assert "no change of" in found.verdict
+    assert ("no change of" if found.replications else "no interval") in found.verdict
 
 
 def test_what_is_written_can_be_read_and_is_the_same_again(tmp_path: Path) -> None:
@@ -169,6 +170,8 @@ def test_slim_images_that_are_not_known_save_nothing_and_are_ranked(tmp_path: Pa
 def test_without_any_slim_image_it_says_what_is_pulled(tmp_path: Path) -> None:
     found = weighed(tmp_path, THREE, {"a": FleetImage(A.original, None, (), None, None)})
     assert found.stages == [] and found.first == ["a"]
+    assert [each.name for each in found.settings] == ["as it is"]
+    assert found.verdict == "no slim image is known: give slim_bytes, measured or --slim-share"
     assert found.next == "trimtab image slim a"
 
 
@@ -247,3 +250,94 @@ def test_the_record_stands_beside_the_replay(tmp_path: Path) -> None:
     found = weighed(tmp_path, rows, {"a": A})
     said = "mean response as recorded: 11 s; in the replay as it is: 25.7 s"
     assert said in found.remarks
+
+
+def test_gpu_hours_count_also_in_replications_without_a_gpu_job(tmp_path: Path) -> None:
+    """Only one of ten blocks has a GPU job, so that some replications have none."""
+    rows = [
+        {"submit_s": 100.0 * at, "gpu_milli": 1000 * (at == 5), "image": "a"} for at in range(10)
+    ]
+    cluster = Cluster((node_type("node", 1, gpus=1),), (2,))
+    found = weighed(tmp_path, rows, {"a": A}, cluster)
+    table = read_table(tmp_path / "replications.parquet", REPLICATIONS)
+    hours = table[(table["figure"] == "gpu_hours") & (table["setting"] == "as it is")]
+    assert "core_hours" not in values(found, 0) and len(hours) == 21
+    assert hours["value"].min() == 0 < values(found, 0)["gpu_hours"]
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_jobs_of_one_instant_have_no_interval(tmp_path: Path, jobs: int) -> None:
+    rows = [{"submit_s": 5.0, "run_s": 10.0 + at, "image": "a"} for at in range(jobs)]
+    found = weighed(tmp_path, rows, {"a": A})
+    assert found == Worth.read(tmp_path / "worth.json") and found.replications == 0
+    saving = found.after.figure("pulled_bytes").saving
+    assert saving.value > 0 and not saving.is_clear
+    assert (saving.low, saving.high) == (None, None)
+    assert found.verdict == "all stages: no interval is known, so no change is clear"
+    assert any("nothing to resample" in remark for remark in found.remarks)
+
+
+def test_a_figure_that_was_0_has_an_interval_of_what_is_saved(tmp_path: Path) -> None:
+    """Images that start at once, and slim ones that do not: by how much, jobs decide."""
+    none = Side(1e9, 0.0, 0.0)
+    images = {
+        "a": FleetImage(none, Side(1e8, 0.0, 1.0), (), None, None),
+        "b": FleetImage(none, Side(1e8, 0.0, 90.0), (), None, None),
+    }
+    rows = [{"submit_s": 200.0 * at, "image": "b" if at == 4 else "a"} for at in range(10)]
+    found = weighed(tmp_path, rows, images)
+    figure = next(each for each in found.settings if each.name == "only quick starts").figure(
+        "startup_s"
+    )
+    assert values(found, 0)["startup_s"] == 0 and figure.value == 9 + 90
+    low, high = figure.saving.low, figure.saving.high
+    assert low is not None and high is not None and low < -99 < 0 < high
+    assert not figure.saving.is_clear
+
+
+def test_a_saving_that_is_the_same_in_all_replications_is_clear(tmp_path: Path) -> None:
+    rows = [{**THREE[0], "submit_s": 5.0 * at} for at in range(200)]
+    found = weighed(tmp_path, rows, {"a": A}, nodes(1, 1))
+    saving = found.after.figure("pulled_bytes").saving
+    assert saving.is_clear and saving.low == saving.high == saving.value == 7.5e8
+
+
+def test_a_curve_need_not_cover_more_than_the_recorded_queue(tmp_path: Path) -> None:
+    """Replications repeat the last burst, and so end later."""
+    from trimtab.batch.curves import EnergyCurve
+
+    rows = [{"submit_s": 10.0 * at, "run_s": 5.0, "image": "a"} for at in range(30)]
+    rows += [{"submit_s": 300.0, "run_s": 50.0, "image": "a"} for _ in range(6)]
+    cluster = Cluster((node_type("node", 1, watts=100.0),), (1,))
+
+    def priced(folder: str, end_s: float, value: float) -> Worth:
+        times_s = np.array([0.0, 1.0])
+        curve = EnergyCurve("p.csv", times_s, np.array([value, 0.5]), end_s)
+        return weighed(tmp_path / folder, rows, {"a": A}, cluster, Prices(energy=curve))
+
+    found = priced("ends", 12 + 36 * 2 + 600, 0.5)
+    assert values(found, 0)["eur"] == pytest.approx(0.5 * values(found, 0)["energy_j"] / 3.6e6)
+    table = read_table(tmp_path / "ends/replications.parquet", REPLICATIONS)
+    sums = table.pivot_table("value", ["replication", "setting"], "figure")
+    assert np.allclose(sums["eur"], 0.5 * sums["energy_j"] / 3.6e6, rtol=1e-9)
+    assert any("its last value lasts" in remark for remark in found.remarks)
+    with pytest.raises(UserError, match="covers 0 to 400 s"):
+        priced("short", 400.0, 0.5)
+
+
+LARGER = FleetImage(Side(1e9, 10.0, 1.0), Side(2e9, 20.0, 9.0), (), None, None)
+
+
+def test_a_slim_image_that_makes_all_worse_is_not_pushed(tmp_path: Path) -> None:
+    found = weighed(tmp_path, THREE, {"a": LARGER})
+    assert found.first == [] and found.first_share is None
+    assert found.next == "trimtab image compare a trimtab_workspace/slim.tar"
+    by_start = FleetImage(Side(1e9, 10.0, 1.0), Side(None, 20.0, 1.0), (), None, None)
+    found = weighed(tmp_path, THREE, {"a": by_start})
+    assert "compare" in found.next
+
+
+def test_a_name_is_no_option_of_the_next_command(tmp_path: Path) -> None:
+    rows = [{**row, "image": "-rf"} for row in THREE]
+    found = weighed(tmp_path, rows, {"-rf": FleetImage(A.original, None, (), None, None)})
+    assert found.next == "trimtab image slim -- -rf"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trimtab.batch.policies.base import BatchPolicy
 
 _MOST_IMAGES, _MOST_FIGURES = 10, 5
-_LONGEST_NAME = 28
+_LONGEST_NAME = 22
 _CURVE = "or a CSV of times and values."
 
 
@@ -197,13 +197,15 @@ def _report(folder: Path) -> Path:
 def _answer(document: Worth) -> None:
     console.answer(_text(document.verdict))
     console.answer(_images(document), _text(_few(document)))
-    console.answer(_ablation(document), _text(f"next: {document.next}"))
+    ablation = [_ablation(document)] if document.stages else []
+    console.answer(*ablation, _text(f"next: {document.next}"))
 
 
 def _few(document: Worth) -> str:
     if not document.first:
-        return "no image is pulled"
-    named = ", ".join(document.first[:3]) + " ..." * (len(document.first) > 3)
+        slim = any(row.saved_startup_s is not None for row in document.images)
+        return "no slim image saves bytes" if slim else "no image is pulled"
+    named = ", ".join(map(_name, document.first[:3])) + " ..." * (len(document.first) > 3)
     known = any(row.saved_bytes for row in document.images)
     what = "bytes that slim images save" if known else "bytes that nodes pull"
     count, share = f"{len(document.first)} of {len(document.images)}", document.first_share or 0.0
@@ -219,12 +221,8 @@ def _images(document: Worth) -> Table:
         size, pulled, slim, saved = ("" if each is None else format_bytes(each) for each in sizes)
         slim = slim or ("" if row.saved_startup_s is not None else "not known")
         share = f"{100 * sum_ / total:.0f} %" if total else ""
-        name = (
-            row.image if len(row.image) <= _LONGEST_NAME else f"...{row.image[3 - _LONGEST_NAME :]}"
-        )
-        table.add_row(
-            _text(name), f"{row.starts:,}", f"{row.pulls:,}", size, pulled, share, slim, saved
-        )
+        counts = f"{row.starts:,}", f"{row.pulls:,}"
+        table.add_row(Text(_name(row.image)), *counts, size, pulled, share, slim, saved)
     return table
 
 
@@ -250,6 +248,12 @@ def _table(first: str, others: Sequence[str]) -> Table:
     for name in others:
         table.add_column(name, justify="right", no_wrap=True)
     return table
+
+
+def _name(image: str) -> str:
+    """Return an image's name in one line, its end if it is long."""
+    name = escape_control_characters(image).replace("\n", "\\n").replace("\t", "\\t")
+    return name if len(name) <= _LONGEST_NAME else f"...{name[3 - _LONGEST_NAME :]}"
 
 
 def _text(words: str) -> Text:

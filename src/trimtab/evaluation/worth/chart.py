@@ -39,7 +39,7 @@ def _row(setting: Setting, worth: Worth, name: str) -> dict[str, str | float]:
     before, saving = worth.before.figure(name).value, setting.figure(name).saving
     share = 100 / before if before else 0.0
     effect = _SAME if not saving.is_clear else _LESS if saving.value > 0 else _MORE
-    ends = {"low": -saving.high * share, "high": -saving.low * share}
+    ends = {"low": -(saving.high or 0.0) * share, "high": -(saving.low or 0.0) * share}
     return {
         "figure": name,
         "setting": setting.name,

@@ -30,9 +30,10 @@ def write_worth_report(folder: Path) -> Path:
     """
     worth = Worth.read(folder / "worth.json")
     shown = [name for name in SHOWN_FIRST if name in {each.name for each in worth.before.figures}]
-    clear = [name for name in shown if worth.after.figure(name).saving.is_clear]
+    names = shown if worth.is_compared else []
+    clear = [name for name in names if worth.after.figure(name).saving.is_clear]
     tables = [images_table(worth), settings_table(worth)]
-    figures = [ablation_chart(worth, shown[:_MOST_PANELS])] if worth.stages else []
+    figures = [ablation_chart(worth, shown[:_MOST_PANELS])] if worth.is_compared else []
     for table in tables:
         table.write_csv(folder / "tables")
     for figure in figures:
@@ -43,7 +44,7 @@ def write_worth_report(folder: Path) -> Path:
         .render(
             worth=worth,
             cards=[card_of(worth, name) for name in clear[:_MOST_CARDS]],
-            unchanged=[figure_name(name) for name in shown if name not in clear],
+            unchanged=[figure_name(name) for name in names if name not in clear],
             figures=figures,
             folds=[Fold(table.title, table) for table in tables],
             specifications=packed(json.dumps({each.name: each.spec for each in figures})),

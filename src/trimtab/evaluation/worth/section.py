@@ -28,6 +28,8 @@ class ChainWorth(ReportSection):
     def make_figures(self) -> Iterator[Figure]:
         """Yield the ablation of each cell."""
         for cell, worth in self._cells():
+            if not worth.is_compared:
+                continue
             there = {each.name for each in worth.before.figures}
             shown = [name for name in SHOWN_FIRST if name in there]
             figure = ablation_chart(worth, shown[:_MOST_PANELS])

@@ -15,17 +15,18 @@ class Saving:
     """What a setting saves of a figure: of the recorded queue, and a 95 % interval.
 
     Negative: it takes more. The interval is the saving plus or minus Student's t times the standard
-    deviation of its share over replications, times the figure without stages.
+    deviation of its share over replications, times the figure without stages; where that figure is
+    0, the standard deviation of what is saved. `low` and `high` are null without replications.
     """
 
     value: Measure
-    low: Measure
-    high: Measure
+    low: Measure | None
+    high: Measure | None
 
     @property
     def is_clear(self) -> bool:
         """Whether the interval leaves zero out: the one rule for all verdicts."""
-        return self.low > 0 or self.high < 0
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
 @dataclass(frozen=True, config=PART)
@@ -75,9 +76,10 @@ class RankedImage:
 class Worth(Document):
     """What each stage is worth to a queue, alone and with the others.
 
-    `settings`: the first has no stage, the second all. `images` are those of the jobs, the most
-    pulled bytes first. `first` are the fewest that give 80 % of what all slim images save, or
-    could. `next` is the command to type. `remarks` are what was assumed.
+    `settings`: the first has no stage, the second all, if there are any. `images` are those of the
+    jobs, the most pulled bytes first. `first` are the fewest that give 80 % of what all slim images
+    save, or could. `next` is the command to type. `remarks` are what was assumed. `replications` is
+    0 if all jobs are submitted at one instant: then no interval is known.
     """
 
     stage: ClassVar[str] = "trimtab worth"
@@ -88,9 +90,9 @@ class Worth(Document):
     left_out: Whole
     span_s: Amount
     nodes: list[NodeGroup]
-    replications: AboveZero
+    replications: Whole
     stages: list[Text]
-    settings: Annotated[list[Setting], Field(min_length=2)]
+    settings: Annotated[list[Setting], Field(min_length=1)]
     images: list[RankedImage]
     first: list[Text]
     first_share: Share | None
@@ -112,10 +114,16 @@ class Worth(Document):
 
     @property
     def after(self) -> Setting:
-        """The queue with all stages."""
-        return self.settings[1]
+        """The queue with all stages: as it is, if there is none."""
+        return self.settings[:2][-1]
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether there are stages, and intervals of their changes."""
+        return len(self.settings) > 1 and self.replications > 0
 
 
+NO_INTERVAL = "no interval"
 _NAMES = {
     "pulled_bytes": "bytes pulled",
     "startup_s": "start-up of all jobs",
@@ -166,6 +174,8 @@ def format_bytes(value: float) -> str:
 
 def change_of(figure: SettingFigure, before: float) -> str:
     """Return the change against `before` in per cent, or `no change` by the one rule."""
+    if figure.saving.low is None:
+        return NO_INTERVAL
     if not figure.saving.is_clear:
         return "no change"
     return percent(-figure.saving.value, before)
@@ -173,7 +183,10 @@ def change_of(figure: SettingFigure, before: float) -> str:
 
 def interval_of(figure: SettingFigure, before: float) -> str:
     """Return the interval of the change in per cent."""
-    low, high = (percent(-each, before) for each in (figure.saving.high, figure.saving.low))
+    saving = figure.saving
+    if saving.low is None or saving.high is None:
+        return NO_INTERVAL
+    low, high = (percent(-each, before) for each in (saving.high, saving.low))
     return f"{low.removesuffix(' %')} to {high}" if low != high else low
 
 
