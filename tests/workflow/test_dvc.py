@@ -41,7 +41,8 @@ def test_clone_and_pull_leave_nothing_to_do(finished: Project, tmp_path: Path) -
     assert (clone.folder / report).read_bytes() == (original.folder / report).read_bytes()
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)  # three experiments from nothing
 def test_a_loop_over_values_records_each_one(project: Project) -> None:
     """As the page shows it: every commit has the data of its own value."""
     git(project, "init", "-q", "-b", "main")
