@@ -234,7 +234,7 @@ def test_a_reason_names_what_has_changed_in_a_few_words(
     ("given", "expected"),
     [
         ("experiment=heats", """overrides='["experiment=heats"]'"""),
-        ("overrides=['verify.repeats=1,2']", "for value in 1 2; do snakemake"),
+        ("overrides=['verify.repeats=1,2']", "for value in 1 2; do echo"),
     ],
 )
 def test_what_would_be_taken_for_something_else_is_refused(

@@ -101,7 +101,7 @@ class PredictionErrors:
     of: PredictedRuns
     task: Text
     node_type: Text
-    runs: Annotated[int, Field(ge=1)]
+    runs: AboveZero
     run_time_s: Amount
     energy_j: Amount
     power_w: Amount
