@@ -2,6 +2,7 @@
 
 from trimtab.evaluation.report.changes import Effect
 from trimtab.evaluation.report.key_figures import About, KeyFigure
+from trimtab.evaluation.report.tables import MINUS
 from trimtab.records.batch.worth import (
     Worth,
     change_of,
@@ -27,7 +28,7 @@ def card_of(worth: Worth, name: str) -> KeyFigure:
         effect = Effect.BETTER if figure.saving.value > 0 else Effect.WORSE
     return KeyFigure(
         figure_name(name),
-        change_of(figure, before),
+        change_of(figure, before).replace("-", MINUS),
         f"{format_figure(name, before)} → {format_figure(name, figure.value)}; "
         f"95 %: {interval_of(figure, before)}",
         effect,

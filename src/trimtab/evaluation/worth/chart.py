@@ -13,7 +13,7 @@ from trimtab.evaluation.report.figures import (
 )
 from trimtab.records.batch.worth import Setting, Worth, figure_name
 
-_PANEL_PX, _ROW_PX = 165, 24
+_PANEL_PX, _ROW_PX, _NAMES_PX = 165, 24, 120
 _LESS, _MORE, _SAME = "less", "more", "no change"
 
 
@@ -57,7 +57,9 @@ def _panel(
             "setting:N",
             title=None,
             sort=order,
-            axis=alt.Axis(grid=True, labels=first, ticks=first),
+            axis=alt.Axis(
+                grid=True, labels=first, ticks=first, minExtent=_NAMES_PX if first else 0
+            ),
         ),
         color=alt.Color(
             "effect:N",
