@@ -173,7 +173,7 @@ def test_what_slim_images_are_worth_is_one_screen_and_two_pages_of_paper(
     browser: Browser, worth: Path
 ) -> None:
     page = browser.new_page(viewport={"width": 1440, "height": 900})
-    explore(page, worth)
+    explore(page, worth, folded=True)
     following = page.locator("p.next").bounding_box()
     assert following is not None and following["y"] + following["height"] < 900
     assert page.locator("#figure-ablation .role-mark > *").count() > 0
