@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from trimtab.batch.readers.csv_rows import TextRow, read_rows
 from trimtab.errors import UserError
 from trimtab.worth.measured import MeasuredImage, MeasuredSide, read_measured
-from trimtab.worth.text_table import TextRow, read_rows
 
 _EACH = ("bytes", "cold_start_s", "warm_start_s")
 _COLUMNS = (

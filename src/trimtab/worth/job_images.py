@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from trimtab.batch.readers.csv_rows import read_rows
 from trimtab.batch.readers.head import read_head
 from trimtab.batch.readers.text_tables import text_columns
 from trimtab.errors import UserError
-from trimtab.worth.text_table import read_rows
 
 _OF_JOBS = ("name", "user", "group", "queue")
 _EXPECTED = (

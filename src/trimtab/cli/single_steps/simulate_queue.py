@@ -12,6 +12,7 @@ from rich.text import Text
 
 from trimtab.cli.output.console import console
 from trimtab.cli.project.conf import configurations
+from trimtab.cli.single_steps.queue_options import Carbon, FileFormat, NodePrice, Nodes, Price
 from trimtab.cli.single_steps.schedule import Conf
 from trimtab.cli.workspace_lock import alone_in
 from trimtab.config.groups.hardware import Hardware
@@ -42,7 +43,6 @@ _WAITS = (
     "95 %\nresponse",
     "mean\nbounded\nslowdown",
 )
-_CURVE = "or a CSV of times and values."
 
 
 @alone_in("output")
@@ -54,14 +54,7 @@ def simulate(
             help="What a batch system says of its jobs: CSV, `sacct -P`, SWF, Kubernetes' JSON ...",
         ),
     ],
-    nodes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="The nodes, as gpu_a40:4,64c256g:10,32c128g8gpu:2: files in conf/hardware/ or"
-            " shapes. By default the size or the nodes that JOBS has.",
-        ),
-    ] = None,
+    nodes: Nodes = None,
     policy: Annotated[
         str | None,
         typer.Option(
@@ -71,19 +64,9 @@ def simulate(
         ),
     ] = None,
     output: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("trimtab_schedule"),
-    file_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            help="The format of JOBS, as sacct; by default by its content.",
-        ),
-    ] = None,
-    price: Annotated[
-        str | None, typer.Option(metavar="CURVE", help=f"EUR/kWh: a number, {_CURVE}")
-    ] = None,
-    carbon: Annotated[
-        str | None, typer.Option(metavar="CURVE", help=f"gCO2e/kWh: a number, {_CURVE}")
-    ] = None,
+    file_format: FileFormat = None,
+    price: Price = None,
+    carbon: Carbon = None,
     sleep_after: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=0, help="Idle nodes sleep after this.")
     ] = None,
@@ -95,10 +78,7 @@ def simulate(
             " TYPE=BOOT_S:IDLE_S,...",
         ),
     ] = None,
-    node_price: Annotated[
-        str | None,
-        typer.Option(metavar="TYPE=EUR,...", help="EUR per hour of a node, while it is on."),
-    ] = None,
+    node_price: NodePrice = None,
     power_cap_kw: Annotated[
         float | None,
         typer.Option(metavar="KW", min=0, help="Jobs wait where all nodes would draw more."),

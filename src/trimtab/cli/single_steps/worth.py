@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trimtab.cli.output.console import console
+from trimtab.cli.single_steps.queue_options import Carbon, FileFormat, NodePrice, Nodes, Price
 from trimtab.cli.single_steps.schedule import Conf
 from trimtab.cli.single_steps.simulate_queue import cluster_of, written_report
 from trimtab.cli.workspace_lock import alone_in
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 _MOST_IMAGES, _MOST_FIGURES = 10, 5
 _LONGEST_NAME = 22
-_CURVE = "or a CSV of times and values."
 
 
 @alone_in("output")
@@ -58,14 +58,7 @@ def worth(
             help="Which image jobs use: a CSV of image, and patterns of name, user, group, queue.",
         ),
     ] = None,
-    nodes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="The nodes, as gpu_a40:4,64c256g:10,32c128g8gpu:2: files in conf/hardware/ or"
-            " shapes. By default the size or the nodes that JOBS has.",
-        ),
-    ] = None,
+    nodes: Nodes = None,
     policy: Annotated[
         str,
         typer.Option(
@@ -83,12 +76,8 @@ def worth(
             help="Assumed size of slim images that FILE does not know, such as 0.3.",
         ),
     ] = None,
-    price: Annotated[
-        str | None, typer.Option(metavar="CURVE", help=f"EUR/kWh: a number, {_CURVE}")
-    ] = None,
-    carbon: Annotated[
-        str | None, typer.Option(metavar="CURVE", help=f"gCO2e/kWh: a number, {_CURVE}")
-    ] = None,
+    price: Price = None,
+    carbon: Carbon = None,
     autoscale: Annotated[
         str | None,
         typer.Option(
@@ -102,10 +91,7 @@ def worth(
             metavar="SECONDS", min=0, help="As a further stage, idle nodes sleep after this."
         ),
     ] = None,
-    node_price: Annotated[
-        str | None,
-        typer.Option(metavar="TYPE=EUR,...", help="EUR per hour of a node, while it is on."),
-    ] = None,
+    node_price: NodePrice = None,
     egress_price: Annotated[
         float | None, typer.Option(metavar="EUR", min=0, help="EUR per GB that the registry sends.")
     ] = None,
@@ -129,10 +115,7 @@ def worth(
             metavar="MB/S", min=0.001, help="How fast it unpacks, in MB of the compressed image."
         ),
     ] = 100.0,
-    file_format: Annotated[
-        str | None,
-        typer.Option("--format", help="The format of JOBS, as sacct; by default by its content."),
-    ] = None,
+    file_format: FileFormat = None,
     conf: Conf = None,
 ) -> None:
     """Replay JOBS with slim images: what they save, how sure that is, and which to make first."""

@@ -35,9 +35,9 @@ class TextRow(NamedTuple):
 
 
 def read_rows(
-    path: Path, columns: Collection[str], needed: Collection[str], expected: str
+    path: Path, columns: Collection[str] | None, needed: Collection[str], expected: str
 ) -> list[TextRow]:
-    """Return the rows of a CSV file; it has the columns `needed`, and others of `columns`.
+    """Return the rows of a CSV file; it has the columns `needed`, and others of `columns`, or any.
 
     Raises UserError with the file, the line, and what was `expected`.
     """
@@ -52,7 +52,7 @@ def read_rows(
     have = [name.strip() for name in reader.fieldnames or []]
     if missing := [name for name in needed if name not in have]:
         raise UserError(f"{path}: no column {', '.join(missing)}; {expected}")
-    if unknown := [name for name in have if name not in columns]:
+    if columns is not None and (unknown := [name for name in have if name not in columns]):
         raise UserError(f"{path}: unknown column {unknown[0][:60]!r}; {expected}")
     if len(set(have)) < len(have):
         raise UserError(f"{path}: a column twice; {expected}")

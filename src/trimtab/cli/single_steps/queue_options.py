@@ -1,0 +1,26 @@
+"""Options that the commands about batch queues share."""
+
+from typing import Annotated
+
+import typer
+
+_CURVE = "or a CSV of times and values."
+
+Nodes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SPEC",
+        help="The nodes, as gpu_a40:4,64c256g:10,32c128g8gpu:2: files in conf/hardware/ or"
+        " shapes. By default the size or the nodes that JOBS has.",
+    ),
+]
+FileFormat = Annotated[
+    str | None,
+    typer.Option("--format", help="The format of JOBS, as sacct; by default by its content."),
+]
+Price = Annotated[str | None, typer.Option(metavar="CURVE", help=f"EUR/kWh: a number, {_CURVE}")]
+Carbon = Annotated[str | None, typer.Option(metavar="CURVE", help=f"gCO2e/kWh: a number, {_CURVE}")]
+NodePrice = Annotated[
+    str | None,
+    typer.Option(metavar="TYPE=EUR,...", help="EUR per hour of a node, while it is on."),
+]
