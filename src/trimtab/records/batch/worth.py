@@ -141,8 +141,8 @@ _NAMES = {
 
 # What a reader looks for, in this order.
 SHOWN_FIRST = (
-    "pulled_bytes", "mean_startup_s", "mean_response_s", "eur", "carbon_g", "gpu_hours",
-    "core_hours", "node_hours", "energy_j", "p95_response_s",
+    "pulled_bytes", "mean_startup_s", "mean_response_s", "eur", "carbon_g", "node_hours",
+    "gpu_hours", "core_hours", "energy_j", "p95_response_s",
 )  # fmt: skip
 
 
