@@ -18,6 +18,7 @@ _ABOUT = {
     "eur": About.EURO,
     "carbon_g": About.CARBON,
 }
+_MODELLED = ("energy_j", "eur", "carbon_g")  # by the idle and busy power of nodes
 
 
 def card_of(worth: Worth, name: str) -> KeyFigure:
@@ -26,8 +27,10 @@ def card_of(worth: Worth, name: str) -> KeyFigure:
     effect = Effect.UNCLEAR
     if figure.saving.is_clear:
         effect = Effect.BETTER if figure.saving.value > 0 else Effect.WORSE
+    words = figure_name(name)
+    source = "modelled" if name in _MODELLED else "simulated"
     return KeyFigure(
-        figure_name(name),
+        f"{words[:1].upper()}{words[1:]} ({source})",
         change_of(figure, before).replace("-", MINUS),
         f"{format_figure(name, before)} → {format_figure(name, figure.value)}; "
         f"95 %: {interval_of(figure, before)}",
