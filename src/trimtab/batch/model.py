@@ -274,6 +274,7 @@ def build_state(
         progress,
         np.zeros(0, layout.RUN),
         free.copy(),
+        np.zeros(free.shape[1], np.int64),
     )
     state = with_space(state)
     for name in ("cpu", "memory", "gpu"):

@@ -1,7 +1,7 @@
 """Simulate an operator's jobs on a cluster under a policy of batch queues."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,13 +25,7 @@ from trimtab.batch.kernel.layout import (
     STUCK,
     BatchState,
 )
-from trimtab.batch.kernel.loop import (
-    run,
-    run_planned,
-    run_planned_preempting,
-    run_preempting,
-    run_rounds,
-)
+from trimtab.batch.kernel.library import Simulator
 from trimtab.batch.model import (
     Kinds,
     at_levels,
@@ -44,7 +38,6 @@ from trimtab.batch.power_cap import with_room_and_power
 from trimtab.batch.sleep import Sleep, sleeps_of
 from trimtab.batch.throughputs import Throughputs
 from trimtab.clusters.cluster import Cluster
-from trimtab.clusters.compiled import is_cached
 from trimtab.errors import UserError
 from trimtab.records.batch.comparison import Interruptions
 from trimtab.records.batch.tables import BATCH_SCHEDULE
@@ -164,7 +157,6 @@ def _run(
     reclaims: Reclaims | None,
 ) -> BatchState:
     clock = state.clock[0]
-    row = np.zeros(state.free.shape[1], np.int64)
     facts = _Facts(
         jobs["priority"].to_numpy(np.int64),
         pd.factorize(jobs["queue"])[0],
@@ -174,16 +166,17 @@ def _run(
         slots = np.arange(len(jobs))
         state.jobs["order"][slots] = _order(facts, state, policy, slots, 0.0)
         clock["ordered"] = len(jobs)
-    going = _loop_of(policy, bool(clock["preempts"]))
     if policy.rounds:
         clock["reorder_at_s"] = 0.0
-    while (reason := going(state, row)) != DONE:
+    simulator = Simulator(state)
+    while (reason := simulator.run()) != DONE:
         if reason == STUCK:
             raise _stuck(jobs, state)
         if reason == NEED_SPACE or clock["space"] == 0:
             state = with_space(state)
+            simulator = Simulator(state)
         if reason == NODE_RECLAIMED and reclaims is not None:
-            reclaims.reclaim(state)
+            reclaims.reclaim(simulator)
         if reason != NEED_ORDER:
             continue
         now_s = float(clock["now_s"])
@@ -191,7 +184,7 @@ def _run(
             rounds = now_s // policy.reorder_s + 1
             clock["reorder_at_s"] = max(rounds * policy.reorder_s, np.nextafter(now_s, math.inf))
         if policy.rounds:
-            assign_round(state, cluster, policy)
+            assign_round(simulator, cluster, policy)
             continue
         slots = state.waiting[: clock["waiting"]].copy()
         order = _order(facts, state, policy, slots, now_s)
@@ -199,19 +192,6 @@ def _run(
         state.waiting[: len(slots)] = slots[np.lexsort((slots, order, -state.jobs["tier"][slots]))]
         clock["ordered"], clock["grown"] = clock["arrived"], 1  # all are tried again
     return state
-
-
-def _loop_of(policy: BatchPolicy, preempts: bool) -> Callable[..., Any]:
-    if policy.rounds:
-        return run_rounds
-    if policy.backfill == Backfill.CONSERVATIVE:
-        return run_planned_preempting if preempts else run_planned
-    return run_preempting if preempts else run
-
-
-def is_compiled_for(policies: Iterable[BatchPolicy], preempts: bool) -> bool:
-    """Return whether the simulator's machine code for policies is cached."""
-    return all(is_cached(_loop_of(policy, preempts)) for policy in policies)
 
 
 def _check_attributes(policy: BatchPolicy) -> None:

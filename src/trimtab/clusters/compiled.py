@@ -60,10 +60,3 @@ def lean(function: _Function) -> _Function:
 def inlined(function: _Function) -> _Function:
     """As `lean`, inlined into each caller: for functions of every event."""
     return _jit(function, _nrt=False, forceinline=True)
-
-
-def is_cached(function: Callable[..., Any]) -> bool:
-    """Return whether the machine code of a compiled function is in the cache."""
-    stats = getattr(function, "stats", None)  # none with NUMBA_DISABLE_JIT=1
-    pattern = f"*.{function.__name__}-*.nbi"
-    return stats is None or any(Path(stats.cache_path).glob(pattern))

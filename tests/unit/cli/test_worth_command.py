@@ -21,7 +21,6 @@ from trimtab.records.images.cold_start import (
 from trimtab.records.images.comparison import ImageComparison, ImageSide, Step
 from trimtab.worth.fleet_images import DEFAULTS, Side, read_fleet
 
-pytestmark = pytest.mark.xdist_group("batch")
 SACCT = "JobID|User|Submit|Start|End|ElapsedRaw|NNodes|AllocCPUS|State|Container"
 DAYS = range(1, 15)
 IMAGES = "image,bytes,warm_start_s,slim_bytes,slim_warm_start_s\na.sif,8e9,5,2e9,3\nb.sif,1e9,4,,\n"

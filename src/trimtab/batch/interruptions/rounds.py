@@ -3,19 +3,20 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.batch.kernel.interrupting import preempt
-from trimtab.batch.kernel.layout import BY_ROUND, NIL, BatchState
+from trimtab.batch.kernel.layout import NIL, BatchState
+from trimtab.batch.kernel.library import Simulator
 from trimtab.batch.policies.base import ActiveJobs, BatchPolicy, answers
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
 
 
-def assign_round(s: BatchState, cluster: Cluster, policy: BatchPolicy) -> None:
+def assign_round(simulator: Simulator, cluster: Cluster, policy: BatchPolicy) -> None:
     """Ask the policy for a round; preempt jobs that lose their nodes, and mark those that start.
 
     Wide jobs are placed first. Raises UserError unless the policy gives each job a node type that
     it can run on, or -1.
     """
+    s = simulator.state
     clock = s.clock[0]
     jobs = _active(s)
     with answers(policy, "assign"):
@@ -24,7 +25,7 @@ def assign_round(s: BatchState, cluster: Cluster, policy: BatchPolicy) -> None:
     s.progress["target"][jobs.job] = np.where(chosen != jobs.node_type, chosen, NIL)
     leaves = (jobs.node_type != NIL) & (chosen != jobs.node_type) & ~jobs.stays
     for slot in jobs.job[leaves]:
-        preempt(s, slot, BY_ROUND)
+        simulator.preempt(slot)
     waiting = s.waiting[: clock["waiting"]]
     share = s.jobs["share"][waiting]
     s.waiting[: len(waiting)] = waiting[np.lexsort((waiting, -share))]

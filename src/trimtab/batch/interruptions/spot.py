@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.batch.kernel import layout
-from trimtab.batch.kernel.interrupting import reclaim
 from trimtab.batch.kernel.layout import WHOLE_GPU, BatchState
+from trimtab.batch.kernel.library import Simulator
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
 
@@ -92,16 +92,17 @@ class Reclaims:
         """Return when the next node is reclaimed; infinite without any."""
         return self._next[0][0] if self._next else math.inf
 
-    def reclaim(self, s: BatchState) -> None:
-        """Reclaim the node whose time it is; `s` has space for an allocation.
+    def reclaim(self, simulator: Simulator) -> None:
+        """Reclaim the node whose time it is; there is space for an allocation.
 
         Raises UserError where jobs wait for nodes that are never there at once.
         """
+        s = simulator.state
         self._check(s)
         at_s, node = heapq.heappop(self._next)
         spot = self._spots[node]
         back_s = at_s + spot.back_after_s
-        reclaim(s, self._type_of_node[node], node, back_s, spot.notice_s)
+        simulator.reclaim(self._type_of_node[node], node, back_s, spot.notice_s)
         self._draw(node, back_s)
         s.clock[0]["reclaim_at_s"] = self.next_s()
 

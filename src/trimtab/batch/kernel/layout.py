@@ -1,4 +1,4 @@
-"""The records of the simulator of batch queues, and what their fields mean.
+"""The records of the simulator of batch queues (native/batch_queues), and what their fields mean.
 
 Times are seconds since the first submission. Resources of a node are a row of whole numbers: free
 thousandths of a core, free bytes of memory, then free thousandths of each GPU.
@@ -9,8 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# An unsigned index saves the test for negative ones.
-index = np.uint64
 CPU, MEMORY, GPUS = 0, 1, 2  # columns of a node's row; GPUS is the first GPU
 WHOLE_GPU = 1000
 NIL = -1
@@ -47,7 +45,7 @@ JOB = _record(
 # which takes `cost_s`; infinite: only if it is preempted. `saves`: it has checkpoints. `restart_s`:
 # what its next start takes on top, `restart_cost_s` once it was interrupted. `leaving`: the last
 # checkpoint is being written since `leaving_s`. `target`: the node type it has in this round.
-# `preemptable`: by a job of a higher tier; `yields`: it gives way to one (kernel/preempting.py).
+# `preemptable`: by a job of a higher tier; `yields`: it gives way to one.
 PROGRESS = _record(
     f8="interval_s cost_s restart_cost_s restart_s leaving_s",
     i8="saves leaving interruptions target preemptable yields",
@@ -140,3 +138,4 @@ class BatchState(NamedTuple):
     progress: NDArray[np.void]  # PROGRESS, of each job
     runs: NDArray[np.void]  # RUN: those that were interrupted
     cleared: NDArray[np.int64]  # [node, resource]: scratch space
+    row: NDArray[np.int64]  # [resource]: scratch space

@@ -134,7 +134,6 @@ def simulate(
     from trimtab.batch.interruptions.preemption import parse_preempt
     from trimtab.batch.interruptions.spot import parse_spot
     from trimtab.batch.readers.read import read_jobs
-    from trimtab.batch.simulate import is_compiled_for
     from trimtab.batch.throughputs import read_throughputs
 
     with console.step(f"reading {escape_control_characters(str(jobs))}"):
@@ -147,9 +146,7 @@ def simulate(
         for name, given in (("price", price), ("carbon", carbon))
     }
     number = "1 job" if len(read.jobs) == 1 else f"{len(read.jobs):,} jobs"
-    compiled = is_compiled_for(policies.values(), preempt is not None)
-    first = "" if compiled else "compiling the simulator, once; "
-    with console.step(f"{first}simulating {number}: {', '.join(policies)}"):
+    with console.step(f"simulating {number}: {', '.join(policies)}"):
         document = compare_policies(
             jobs,
             read,
