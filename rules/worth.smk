@@ -4,7 +4,7 @@ rule weigh:
         facts="results/schedule/{cluster}/{trace}/trace.json",
         environments=STAGES["worth"].environments,
         searches=STAGES["worth"].searches,
-        code=code("scripts/weigh.py"),
+        code=code("scripts/weigh.py", "native/batch_queues/*.[ch]"),
     output:
         worth="results/worth/{cluster}/{trace}/{queue_policy}/worth.json",
         replications="results/worth/{cluster}/{trace}/{queue_policy}/replications.parquet",
