@@ -54,7 +54,6 @@ MADE = {
     "verify_environment": "debloat/*/*/verify.json",
     "make_trace": "schedule/*/*/trace.json",
     "calculate": "schedule/*/*/*/formula.json",
-    "compile_simulator": "schedule/simulator_compiled",
     "deflate": "schedule/*/*/deflator_*.json",
     "simulate": "schedule/*/*/*/summary.json",
     "evaluate_experiment": "evaluate/*/report.html",

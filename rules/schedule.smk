@@ -44,29 +44,11 @@ rule make_trace:
         " --output $(dirname {output.trace:q}) > {log:q} 2>&1"
 
 
-rule compile_simulator:
-    input:
-        code=code("scripts/compile_simulator.py"),
-    output:
-        # The machine code itself is numba's, beside the sources.
-        touch("results/schedule/simulator_compiled"),
-    log:
-        "logs/schedule/compile_simulator.log",
-    threads: 1
-    resources:
-        mem_mb=growing(2000),
-        runtime=growing(10),
-        gpu=0,
-    shell:
-        python("compile_simulator.py") + " > {log:q} 2>&1"
-
-
 rule simulate:
     input:
-        compiled=rules.compile_simulator.output,
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
-        code=code("scripts/simulate.py"),
+        code=code("scripts/simulate.py", "native/cluster_simulator/*.[ch]"),
     output:
         summary="results/schedule/{cluster}/{trace}/{policy}/summary.json",
         jobs="results/schedule/{cluster}/{trace}/{policy}/jobs.parquet",
@@ -112,10 +94,9 @@ rule calculate:
 
 rule deflate:
     input:
-        compiled=rules.compile_simulator.output,
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
-        code=code("scripts/deflate.py"),
+        code=code("scripts/deflate.py", "native/cluster_simulator/*.[ch]"),
     output:
         "results/schedule/{cluster}/{trace}/deflator_{objective}.json",
     log:

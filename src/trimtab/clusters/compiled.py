@@ -1,4 +1,4 @@
-"""Compilation of the kernel's functions, and the cache of their machine code."""
+"""Compilation of functions over arrays, and the cache of their machine code."""
 
 import hashlib
 import os
@@ -48,15 +48,10 @@ def compiled(function: _Function) -> _Function:
     return _jit(function)
 
 
-def lean(function: _Function) -> _Function:
-    """Compile `function` without reference counting: it must not create arrays.
-
-    The kernel's functions pass tuples of many arrays; counting references to each at every call
-    takes several times as long as simulating.
-    """
-    return _jit(function, _nrt=False)
-
-
 def inlined(function: _Function) -> _Function:
-    """As `lean`, inlined into each caller: for functions of every event."""
+    """Compile `function` into each caller, without reference counting: it must not create arrays.
+
+    Such functions run at every event; counting references to the arrays that they pass takes
+    several times as long as simulating.
+    """
     return _jit(function, _nrt=False, forceinline=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.clusters.compiled import compiled, lean
+from trimtab.clusters.compiled import compiled
 from trimtab.clusters.waves import NO_WAVES, WavePhases
 from trimtab.errors import UserError
 
@@ -75,7 +75,7 @@ def kept_tasks(tasks: int, drop_ratio: float) -> int:
     return math.ceil(tasks * (1.0 - drop_ratio) - 1e-9)
 
 
-@lean
+@compiled
 def uniform(seed: Any, job: int, round_number: int, task: int, draw: int) -> float:
     """Return a number in (0, 1): SplitMix64's mixer over the counters, one after the other."""
     state = np.uint64(0)

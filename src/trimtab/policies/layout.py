@@ -1,28 +1,19 @@
 """The kernel's state: records of numbers in arrays, and what their fields mean.
 
-Times are seconds since the trace's start; `INFINITY` is infinity. All whole numbers have 64 bits,
-as each mixture of types would need another compilation. A job in the system has a slot, a row of
-`JOB`. Slots are reused, so memory depends on the jobs in the system, not on the length of the
-trace.
+Times are seconds since the trace's start; `INFINITY` is infinity. native/cluster_simulator has the
+same records. A job in the system has a slot, a row of `JOB`. Slots are reused, so memory depends on
+the jobs in the system, not on the length of the trace.
 """
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-
-def _number(value: int) -> int:
-    # A NumPy number, as Numba would compile functions again for Python's numbers.
-    return cast(int, np.int64(value))
-
-
-# An unsigned index saves the kernel the test for negative indices, a sixth of its time.
-index = np.uint64
 INFINITY = np.inf
-NIL = _number(-1)  # in place of a slot, a node or a shape
-LAST = _number(np.iinfo(np.int64).max)  # in place of a job's number or rank
-WHOLE_GPU = _number(1000)  # thousandths
+NIL = -1  # in place of a slot, a node or a shape
+LAST = np.iinfo(np.int64).max  # in place of a job's number or rank
+WHOLE_GPU = 1000  # thousandths
 
 # A job's own events, in their order at one instant; then by the job's number.
 FINISH, DRAW, DRAW_THERE, SWITCH, SPRINT = range(5)
@@ -30,10 +21,7 @@ FINISH, DRAW, DRAW_THERE, SWITCH, SPRINT = range(5)
 DONE, NEED_ARRIVALS, NEED_SLOTS, NEED_OUTPUT, SAMPLE, MAINTAIN = range(6)
 # How an allocation on a node ends.
 ENDS = ("finished", "evicted", "migrated", "failed", "level")
-FINISHED, EVICTED, MIGRATED, FAILED, LEVEL = map(_number, range(5))
-# Nodes to search: without the job's image, with it, any.
-WITHOUT, WITH, ANY = map(_number, range(3))
-NO_LEVEL = _number(0)
+FINISHED, EVICTED, MIGRATED, FAILED, LEVEL = range(5)
 # Placement rules that the kernel knows.
 FIRST_FIT, HEATS, HEATS_AS_RELEASED, KUBERNETES = range(4)
 

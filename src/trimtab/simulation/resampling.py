@@ -6,15 +6,15 @@ of the job and the attempt.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.clusters.compiled import lean
 from trimtab.clusters.round_times import uniform
 
-_ATTEMPTS = 4  # after the numbers of the rounds, whose tasks draw by the same function
+# After the numbers of the rounds, whose tasks draw by the same function; uniform.h has it, too.
+_ATTEMPTS = 4
 
 
 class ServiceTimes(NamedTuple):
@@ -38,8 +38,9 @@ def service_times_of(
     return ServiceTimes(jobs["work_s"][order].copy(), begins.astype(np.int64))
 
 
-@lean
-def resampled_s(work_s: Any, begins: Any, job_class: int, job: int, attempt: int) -> float:
+def resampled_s(
+    work_s: NDArray[np.float64], begins: NDArray[np.int64], job_class: int, job: int, attempt: int
+) -> float:
     """Return the service time of a job's attempt, s."""
     begin = begins[job_class]
     count = begins[job_class + 1] - begin

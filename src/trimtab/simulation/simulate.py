@@ -60,7 +60,7 @@ def simulate(
     result. `keep_jobs` and `keep_allocations` can leave a table out. The load is sampled every
     `sample_s`. `seed` is for the task times of jobs of rounds.
 
-    The compiled kernel runs the policies with a `placement_rule`. All others, and all with
+    The simulator in C runs the policies with a `placement_rule`. All others, and all with
     `reference`, run in the plain simulator, which gives the same result and is slow.
 
     Raises UserError for an invalid trace, cluster or class. Warns when the offered load is above

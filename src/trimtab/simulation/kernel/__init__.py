@@ -1,1 +1,1 @@
-"""The discrete-event simulator, compiled."""
+"""The discrete-event simulator in C."""

@@ -1,4 +1,4 @@
-"""Runs the kernel: feeds it the trace, empties its output, grows its arrays."""
+"""Runs the simulator in C: feeds it the trace, empties its output, grows its arrays."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,7 +11,7 @@ from trimtab.policies.base import Policy
 from trimtab.policies.layout import KernelModel, KernelOutput
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batches import Batch, End, LoadRow, SimulationRequest, load_row
-from trimtab.simulation.kernel.loop import run
+from trimtab.simulation.kernel.library import System
 from trimtab.simulation.kernel.model import build_model, build_state, with_slots
 from trimtab.simulation.kernel.shapes import with_shapes
 from trimtab.simulation.prefetcher import Prefetcher
@@ -22,7 +22,7 @@ _EMPTY = np.zeros(0, layout.ARRIVAL)
 
 
 class KernelSimulator:
-    """The compiled simulator."""
+    """The simulator in C."""
 
     def __init__(self, arrivals: Arrivals, policy: Policy, demand: SimulationRequest) -> None:
         """Raise UserError where the policy is for another cluster."""
@@ -59,7 +59,11 @@ class KernelSimulator:
     ) -> Iterator[Batch]:
         chunk, position, last = _EMPTY, 0, False
         while True:
-            reason, position = run(self._model, self._state, chunk, position, last, self._output)
+            system = System(self._model, self._state, self._output)
+            reason, position = system.run(chunk, position, last)
+            while reason == layout.SAMPLE:
+                self._sample()
+                reason, position = system.run(chunk, position, last)
             if reason == layout.NEED_ARRIVALS:
                 arrived = next(chunks, None)
                 last = arrived is None
@@ -74,8 +78,6 @@ class KernelSimulator:
             elif reason == layout.NEED_OUTPUT:
                 yield from self._flush()
                 self._make_room()
-            elif reason == layout.SAMPLE:
-                self._sample()
             elif reason == layout.MAINTAIN:
                 yield from self._flush()
                 self._maintain()
