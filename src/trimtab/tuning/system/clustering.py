@@ -1,4 +1,4 @@
-"""Clusters of jobs by scikit-learn, whose import takes a second: only what compares jobs needs it."""
+"""Clusters of jobs by scikit-learn, whose import takes a second: import this to compare jobs."""
 
 import numpy as np
 import sklearn.cluster
