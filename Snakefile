@@ -120,6 +120,10 @@ KEEPING = []  # what ends the wait for this process to be killed
 onstart:
     if workflow.is_main_process:
         KEEPING.append(keep_when_killed())
+    if not workflow.non_local_exec:
+        # For its limit of new jobs per second, Snakemake looks at all inputs of all waiting jobs.
+        # It does so the more often, the more jobs have ended: up to a core beside what is measured.
+        workflow.scheduler.job_rate_limiter = None
 
 
 onsuccess:

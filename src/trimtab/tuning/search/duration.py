@@ -4,8 +4,6 @@ from pathlib import Path
 
 from trimtab.config.stages import TuneStage
 from trimtab.errors import UserError
-from trimtab.tuning.inference.alone import ROUNDS, configurations
-from trimtab.tuning.inference.serving import TIMEOUT_S
 from trimtab.tuning.tuners.base import Tuner, TunerInputs
 from trimtab.tuning.tuners.registry import build_tuner
 
@@ -39,6 +37,10 @@ def longest_alone_s(told: Path) -> float:
 
     0 without the table `told`. Raises as reading it does.
     """
+    # What measures takes long to import: only for those who do.
+    from trimtab.tuning.inference.alone import ROUNDS, configurations
+    from trimtab.tuning.inference.serving import TIMEOUT_S
+
     return ROUNDS * len(configurations(told)) * TIMEOUT_S
 
 

@@ -17,20 +17,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import sklearn.cluster
-from sklearn.base import ClusterMixin
-from sklearn.metrics import silhouette_score
-from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
-from trimtab.config.validate import nearest
-from trimtab.errors import UserError
 from trimtab.records.tuning.ground_truth import EventProfile, KnownJob, RelativeCost
 from trimtab.tuning.system.system_tuner import Settings
 
+PUBLISHED_CLUSTERER = "KMeans"
 PUBLISHED_CLUSTERS = 2
-_MOST_CLUSTERS = 8
-_RESTARTS = 10  # of k-means, from other initial centres
 _NOISE = 0.4  # standard deviation of logarithms between trials of one search
 _MUCH_NOISE = {"minor_faults": 1.7, "voluntary_switches": 2.0}
 _FEW = 10.0  # events: smaller differences mean nothing
@@ -100,13 +92,17 @@ class GroundTruth:
         jobs: Sequence[KnownJob],
         machine: str,
         *,
-        clusterer: str = "KMeans",
+        clusterer: str = PUBLISHED_CLUSTERER,
         clusters: int | None = PUBLISHED_CLUSTERS,
         tolerance: float = 2.0,
     ) -> None:
-        self.machine, self.clusters, self.tolerance = machine, clusters, tolerance
+        if clusterer != PUBLISHED_CLUSTERER:
+            from trimtab.tuning.system.clustering import find_clusterer
+
+            find_clusterer(clusterer)
+        self.machine, self.tolerance = machine, tolerance
+        self.clusterer, self.clusters = clusterer, clusters
         self.jobs = [GroundTruthJob.known(job) for job in jobs if job.machine == machine]
-        self._clusterer = _clusterer(clusterer)
 
     def match(self, counts: Mapping[str, float], settings: Settings) -> Match | None:
         """Return the most similar known job, given counts under these settings.
@@ -122,19 +118,20 @@ class GroundTruth:
         ]
         if not alike:
             return None
+        from trimtab.tuning.system.clustering import cluster_rows
+
         rows = np.array([_logarithms(job.profiles[key].counts, names) for job in alike])
-        scaler = StandardScaler().fit(rows)
         noise = np.array([_MUCH_NOISE.get(name, _NOISE) for name in names])
-        scaler.scale_ = np.maximum(rows.std(axis=0), noise)
-        known, new = scaler.transform(rows), scaler.transform([_logarithms(counts, names)])[0]
-        labels = self._labels(known)
+        mean, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), noise)
+        known, new = (rows - mean) / scale, (_logarithms(counts, names) - mean) / scale
+        labels = cluster_rows(known, self.clusterer, self.clusters)
         centres = {label: known[labels == label].mean(axis=0) for label in set(labels.tolist())}
         label = min(centres, key=lambda one: _distance(new, centres[one]))
         members = [number for number in range(len(alike)) if labels[number] == label]
         squares = np.mean((known[members] - centres[label]) ** 2, axis=0)
         nearest_one = min(members, key=lambda number: _distance(new, known[number]))
         # A cluster of one job has no spread: the spread within a search replaces it.
-        alone = noise / scaler.scale_
+        alone = noise / scale
         radius = self.tolerance * max(math.sqrt(squares.sum()), float(np.linalg.norm(alone)))
         each = np.abs(new - centres[label]) / np.maximum(np.sqrt(squares), alone)
         furthest = float(each.max()) / self.tolerance
@@ -145,52 +142,11 @@ class GroundTruth:
         self.jobs.append(GroundTruthJob(self.machine))
         return self.jobs[-1]
 
-    def _labels(self, rows: FloatArray) -> FloatArray:
-        different = len(np.unique(rows, axis=0))
-        if different == 1:
-            return np.zeros(len(rows))
-        if self.clusters is not None or "n_clusters" not in self._clusterer().get_params():
-            return self._clustered(rows, min(self.clusters or 0, different))
-        tried = [
-            self._clustered(rows, count)
-            for count in range(2, min(_MOST_CLUSTERS, different - 1, len(rows) - 1) + 1)
-        ]
-        tried = [labels for labels in tried if 1 < len(set(labels.tolist())) < len(rows)]
-        if not tried:
-            return np.zeros(len(rows))
-        return max(tried, key=lambda labels: float(silhouette_score(rows, labels)))
 
-    def _clustered(self, rows: FloatArray, count: int) -> FloatArray:
-        model = self._clusterer()
-        wanted = {"n_clusters": count, "n_init": _RESTARTS, "random_state": 0}
-        model.set_params(**{name: wanted[name] for name in wanted if name in model.get_params()})
-        with threadpool_limits(1):  # few rows, beside a training
-            labels: FloatArray = np.asarray(model.fit_predict(rows))
-        # Each noise point (-1) of density-based clusterers is a cluster of its own.
-        alone = labels < 0
-        labels[alone] = labels.max() + 1 + np.arange(alone.sum())
-        return labels
-
-
-def _clusterer(name: str) -> type[ClusterMixin]:
-    every = {one: getattr(sklearn.cluster, one) for one in sklearn.cluster.__all__}
-    known = {
-        one: found
-        for one, found in every.items()
-        if isinstance(found, type) and issubclass(found, ClusterMixin)
-    }
-    if name not in known:
-        hint = nearest(name, known)
-        raise UserError(
-            f"clusterer: {name!r} given; {hint}expected one of scikit-learn's: {', '.join(known)}"
-        )
-    return known[name]
-
-
-def _logarithms(counts: Mapping[str, float], names: Sequence[str]) -> list[float]:
+def _logarithms(counts: Mapping[str, float], names: Sequence[str]) -> FloatArray:
     if wrong := [name for name in names if not counts[name] >= 0]:
         raise ValueError(f"{wrong[0]}: {counts[wrong[0]]} of an epoch, expected at least 0")
-    return [math.log(counts[name] + _FEW) for name in names]
+    return np.array([math.log(counts[name] + _FEW) for name in names])
 
 
 def _distance(left: FloatArray, right: FloatArray) -> float:

@@ -15,7 +15,11 @@ from trimtab.config.parameter import Parameter
 from trimtab.errors import UserError
 from trimtab.tuning.fidelity import BudgetKind
 from trimtab.tuning.space import Configuration, SearchSpace
-from trimtab.tuning.system.ground_truth import PUBLISHED_CLUSTERS, GroundTruth
+from trimtab.tuning.system.ground_truth import (
+    PUBLISHED_CLUSTERER,
+    PUBLISHED_CLUSTERS,
+    GroundTruth,
+)
 from trimtab.tuning.system.probing import ProbingTuner, Shared
 from trimtab.tuning.system.shared_truth import known_jobs, share_jobs
 from trimtab.tuning.system.system_tuner import Settings, SystemTuner
@@ -32,7 +36,7 @@ def build(
     budget: str = BudgetKind.EPOCHS,
     reduction: int = 3,
     synchronous: bool = True,
-    clusterer: str = "KMeans",
+    clusterer: str = PUBLISHED_CLUSTERER,
     clusters: int | None = PUBLISHED_CLUSTERS,
     tolerance: float = 2.0,
     probing_share: float = 0.5,
