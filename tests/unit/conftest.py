@@ -1,4 +1,4 @@
-"""What takes long to start or compile is made by one worker: Spark, and both simulators."""
+"""One Spark session for all tests that need one: starting one takes seconds."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,25 +9,12 @@ from trimtab.errors import UserError
 from trimtab.spark.home import use_spark
 from trimtab.spark.session import Session, spark_session
 
-# By folder, what all tests of it would start or compile again in each worker.
-ONE_WORKER = {
-    "spark": "spark",
-    "batch": "batch",
-    "worth": "batch",
-    "simulation": "simulator",
-    "scheduling": "simulator",
-}
 
-
-@pytest.hookimpl(tryfirst=True)  # before that of tests/conftest.py, which groups by file
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep such tests on one worker."""
+    """Keep them on one worker, which starts it once."""
     for item in items:
-        folders = item.path.parent.parts
-        shared = [ONE_WORKER[name] for name in folders if name in ONE_WORKER]
-        own = item.get_closest_marker("xdist_group")
-        if shared and own is None and "readers" not in folders:
-            item.add_marker(pytest.mark.xdist_group(shared[-1]))
+        if "spark" in item.path.parent.parts:
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

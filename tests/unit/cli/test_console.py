@@ -30,7 +30,7 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.records.outcome import Outcome
 from trimtab.records.verdict import Verdict
 
-pytestmark = pytest.mark.xdist_group("batch")  # they share what is made once, and its simulator
+pytestmark = pytest.mark.xdist_group("speaking")  # they share what is made once
 PROJECT = Path(__file__).parents[3]
 OPTIONS = {"--quiet": "-q", "--verbose": "-v", "--json": None}
 ONCE = ("--runs", "1", "--settle", "1")

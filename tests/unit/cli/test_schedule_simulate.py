@@ -24,7 +24,6 @@ from trimtab.records.batch.comparison import QueueComparison
 from trimtab.records.batch.tables import BATCH_JOBS, BATCH_RUNS, BATCH_SCHEDULE
 from trimtab.records.parquet.files import read_table
 
-pytestmark = pytest.mark.xdist_group("batch")
 # The second job waits for the first; the third has room beside the first, but fcfs lets it wait.
 THREE = "submit,run,cores,user\n0,600,32,ann\n60,1200,64,bob\n120,300,8,ann\n"
 

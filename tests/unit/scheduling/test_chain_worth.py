@@ -21,7 +21,6 @@ from trimtab.records.trace_facts import MeasuredPair, MeasuredWorkload
 from trimtab.scheduling.measured import MeasuredClasses
 from trimtab.scheduling.worth import ChainInputs, jobs_of, weigh_chain
 
-pytestmark = pytest.mark.xdist_group("batch")
 GB = 10**9
 
 
