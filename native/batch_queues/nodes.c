@@ -147,7 +147,7 @@ void allocate(struct state *s, struct job *job, int64_t number, int64_t count, b
   struct clock *clock = s->clock;
   const struct kind *kind = kind_of(s, job);
   job->first = NIL, job->nodes = count, job->waking_s = 0.0;
-  job->startup_s = 0.0, job->pulls = 0;
+  job->startup_s = 0.0, job->pulls = 0, job->pulled_bytes = 0.0;
   for (int64_t at = 0; at < count; at++) {
     int64_t node = s->chosen[2 * at], left = s->chosen[2 * at + 1];
     job->waking_s = fmax(job->waking_s, occupy(s, job, node, type, left));

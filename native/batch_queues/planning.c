@@ -213,9 +213,9 @@ static bool start_in_time(struct state *s, int64_t slot) {
   double now_s = s->clock->now_s;
   int64_t planned = job->held_mw;
   if (!start_powered(s, slot, job->planned_type) && !start_elsewhere(s, slot)) return false;
-  // The profile has it at another time or on another type, or with time to wake up.
+  // The profile has it at another time or on another type, or with another start-up.
   if (job->planned_s < now_s || job->type != job->planned_type ||
-      job->ends_s < now_s + longest_s(s, job, job->type) || job->held_mw != planned) {
+      job->ends_s != now_s + longest_s(s, job, job->type) || job->held_mw != planned) {
     int64_t drawn = job->held_mw;
     job->held_mw = planned;
     change_plan(s, job, now_s, 1);

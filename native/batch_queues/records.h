@@ -7,7 +7,7 @@
 
 #define JOB(f8, i8)                                                                                \
   f8(submit_s) f8(run_s) f8(estimate_s) f8(order) f8(tier) f8(start_s) f8(waking_s) f8(end_s)    \
-  f8(ends_s) f8(planned_s) f8(share) f8(serial_share) f8(startup_s) i8(kind) i8(parts) i8(user)  \
+  f8(ends_s) f8(planned_s) f8(share) f8(serial_share) f8(startup_s) f8(pulled_bytes) i8(kind) i8(parts) i8(user)  \
   i8(type) i8(first) i8(nodes) i8(planned_type) i8(tried) i8(recorded_parts) i8(least_parts)     \
   i8(most_parts) i8(image) i8(pulls) i8(held_mw)
 #define PROGRESS(f8, i8)                                                                           \
@@ -15,7 +15,7 @@
   i8(interruptions) i8(target) i8(preemptable) i8(yields)
 #define RUN(f8, i8)                                                                                \
   f8(start_s) f8(end_s) f8(waking_s) f8(startup_s) f8(restart_s) f8(checkpoint_s) f8(saved_s)    \
-  f8(lost_s) i8(job) i8(type) i8(parts) i8(nodes) i8(first) i8(pulls) i8(cause)
+  f8(lost_s) f8(pulled_bytes) i8(job) i8(type) i8(parts) i8(nodes) i8(first) i8(pulls) i8(cause)
 #define KIND(f8, i8) i8(cpu) i8(memory) i8(gpu) i8(distinct)
 #define ALLOCATION(f8, i8) i8(node) i8(parts) i8(gpus) i8(next)
 #define TYPE(f8, i8)                                                                               \
@@ -28,10 +28,10 @@
   f8(slowdown) i8(most_parts) i8(failed_parts) i8(failed_at) i8(kept_out_parts) i8(kept_out_at)  \
   i8(part_mw)
 #define STEP(f8, i8) f8(at_s) i8(cpu) i8(memory) i8(gpu) i8(power)
-#define IMAGE(f8, i8) f8(cold_s) f8(warm_s)
+#define IMAGE(f8, i8) f8(fetch_s) f8(warm_s) f8(bytes) i8(first_layer) i8(layers)
 #define USER(f8, i8) f8(share) f8(usage_s) f8(at_s)
 #define CLOCK(f8, i8)                                                                              \
-  f8(now_s) f8(reorder_at_s) f8(half_life_s) f8(shadow_s) f8(reclaim_at_s) f8(claimed_s)         \
+  f8(now_s) f8(reorder_at_s) f8(half_life_s) f8(shadow_s) f8(reclaim_at_s) f8(claimed_s) f8(link_free_s) f8(link_bytes_per_s)         \
   i8(arrived) i8(ordered) i8(waiting) i8(fresh) i8(running) i8(changed) i8(reserved) i8(free)    \
   i8(space) i8(keeps) i8(grown) i8(head) i8(shadow_type) i8(backfill) i8(most_cpu)               \
   i8(most_memory) i8(most_gpu) i8(cap_mw) i8(power_mw) i8(peak_mw) i8(held_mw) i8(later_mw)      \

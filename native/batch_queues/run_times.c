@@ -39,6 +39,7 @@ double measure(const struct state *s, int64_t slot, double at_s, struct run *run
   double left_s = at_s - job->start_s;
   run->waking_s = fmin(left_s, job->waking_s);
   run->startup_s = fmin(job->startup_s, run->waking_s), run->pulls = job->pulls;
+  run->pulled_bytes = job->pulled_bytes;
   left_s -= run->waking_s;
   run->restart_s = fmin(left_s, progress->restart_s);
   left_s -= run->restart_s;

@@ -68,6 +68,6 @@ double wake_up(struct state *s, int64_t number, struct type *type) {
 }
 
 void lose_images(struct state *s, int64_t number) {
-  for (int64_t image = 0; image < s->image_count; image++)
-    s->ready_s[number * s->image_count + image] = INFINITY;
+  for (int64_t layer = 0; layer < s->layer_count; layer++)
+    s->ready_s[number * s->layer_count + layer] = INFINITY;
 }

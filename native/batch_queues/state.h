@@ -1,7 +1,7 @@
 // The arrays of the simulator of batch queues, as BatchState of trimtab/batch/kernel/layout.py.
 // Arrays of several dimensions have the last one side by side: sites and preferred [kind, type],
 // free, later and cleared [node, resource], chosen [node, (number, parts)], profile [type, step],
-// ready_s [node, image].
+// ready_s [node, layer].
 #ifndef TRIMTAB_BATCH_QUEUES_STATE_H
 #define TRIMTAB_BATCH_QUEUES_STATE_H
 
@@ -25,12 +25,13 @@ struct state {
   struct step *profile;
   int64_t *steps;
   struct image *images;
-  double *ready_s;
+  int64_t *image_layers;
+  double *layer_bytes, *ready_s;
   struct progress *progress;
   struct run *runs;
   int64_t *cleared;
   int64_t *row;  // scratch space for one node's resources
-  int64_t type_count, node_count, resource_count, image_count;
+  int64_t type_count, node_count, resource_count, layer_count;
   int64_t step_space, run_space;
 };
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trimtab.batch.images import ImageStart
+from trimtab.batch.images import ImageStart, image_arrays
 from trimtab.batch.interruptions.checkpoints import has_checkpoints, progress_of
 from trimtab.batch.kernel import layout
 from trimtab.batch.kernel.layout import NIL, NO_CAP, WHOLE_GPU, BatchState
@@ -194,7 +194,7 @@ def build_state(
     clock["backfill"], clock["half_life_s"] = int(policy.backfill), policy.usage_half_life_s
     clock["reorder_at_s"], clock["head"], clock["shadow_type"] = np.inf, NIL, NIL
     clock["claimant"] = NIL
-    clock["free"], clock["reclaim_at_s"] = NIL, np.inf
+    clock["free"], clock["reclaim_at_s"], clock["link_bytes_per_s"] = NIL, np.inf, np.inf
     clock["submissions"] = clock["unfinished"] = count
     clock["interrupts"] = interrupts or has_checkpoints(jobs).any()
     progress = progress_of(jobs if clock["interrupts"] else jobs[:0])  # else nobody reads it
@@ -245,9 +245,7 @@ def build_state(
     sites = np.zeros(kinds.slowdown.shape, layout.SITE)
     sites["slowdown"], sites["most_parts"] = kinds.slowdown, kinds.most_parts
     sites["part_mw"] = milliwatts(kinds.power_w)
-    of_images = np.zeros(len(images), layout.IMAGE)
-    of_images["cold_s"] = [each.cold_s for each in images.values()]
-    of_images["warm_s"] = [each.warm_s for each in images.values()]
+    of_images = image_arrays(images)
     state = BatchState(
         clock,
         rows,
@@ -269,8 +267,8 @@ def build_state(
         np.zeros(0, layout.ALLOCATION),
         np.zeros((types + 1, 0), layout.STEP),
         np.ones(types + 1, np.int64),
-        of_images,
-        np.full((nodes, len(images)), np.inf),
+        *of_images,
+        np.full((nodes, len(of_images.layer_bytes)), np.inf),
         progress,
         np.zeros(0, layout.RUN),
         free.copy(),

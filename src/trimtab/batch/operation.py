@@ -61,12 +61,13 @@ def startups_of(
     """Return the figures of start-ups; None without times of images."""
     if images is None:
         return None
-    sizes = {name: images[name].size_bytes for name, nodes in result.pulls.items() if nodes}
-    known = [size * result.pulls[name] for name, size in sizes.items() if size is not None]
+    known = all(
+        images[name].size_bytes is not None for name, pulls in result.pulls.items() if pulls
+    )
     return StartupFigures(
         startup_s=float(result.schedule["startup_s"].sum()),
         cold_starts=result.cold_starts,
-        pulled_bytes=sum(known) if len(known) == len(sizes) else None,
+        pulled_bytes=round(result.pulled_bytes) if known else None,
     )
 
 

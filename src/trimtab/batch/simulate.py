@@ -58,13 +58,13 @@ class BatchResult:
     `schedule` (BATCH_SCHEDULE) is in the order of jobs. `left_out`: jobs that the empty cluster has
     no room for. `raised_estimates`: jobs that ran longer than their estimate, which counts as long.
     `makespan_s`: from the first submission of these jobs to the last end. `utilisation`: busy share
-    of cores and GPUs in it. `active_energy_j` is above idle. `allocations`: job, node, parts,
-    GPUs as bits, and run (a row of `runs`), one row for parts on a node; None unless kept.
-    `over_cap`: those of `left_out` that need more power alone than the cap. `peak_power_w` counts a
-    job's active power from when it gets its nodes. `hours_on`: hours of nodes that are not switched
-    off or reclaimed, by type. `pulls`: how many nodes pulled each image; `cold_starts`: jobs that
-    waited for one. `runs` (BATCH_RUNS) has also the runs that were interrupted, in the order of
-    their ends.
+    of cores and GPUs in it. `active_energy_j` is above idle. `allocations`: job, node, parts, GPUs
+    as bits, and run (a row of `runs`), one row for parts on a node; None unless kept. `over_cap`:
+    those of `left_out` that need more power alone than the cap. `peak_power_w` counts a job's
+    active power from when it gets its nodes. `hours_on`: hours of nodes that are not switched off
+    or reclaimed, by type. `pulls`: how many nodes pulled layers of each image, and `pulled_bytes`
+    of all whose size is known; `cold_starts`: jobs that waited for one. `runs` (BATCH_RUNS) has
+    also the runs that were interrupted, in the order of their ends.
     """
 
     schedule: pd.DataFrame
@@ -78,6 +78,7 @@ class BatchResult:
     peak_power_w: float
     hours_on: dict[str, float]
     pulls: dict[str, int]
+    pulled_bytes: float
     cold_starts: int
     allocations: pd.DataFrame | None
     runs: pd.DataFrame
@@ -93,6 +94,7 @@ def simulate_batch(
     autoscale: Mapping[str, Sleep] | None = None,
     power_cap_w: float | None = None,
     images: Mapping[str, ImageStart] | None = None,
+    registry_bytes_per_s: float = math.inf,
     reclaims: Reclaims | None = None,
     preemption: Preemption | None = None,
     throughputs: Throughputs | None = None,
@@ -103,10 +105,11 @@ def simulate_batch(
     All parts of a job run on nodes of one type, at the level that the policy chooses. With `sleep`,
     nodes sleep where they are idle for long, and jobs wait for them to wake up. `autoscale` says
     the same of nodes that are off until they are needed, by type. With `images`, jobs wait for
-    theirs. With `reclaims`, nodes are lost for a time, and their jobs go back to the queue, as do
-    those that others interrupt with `preemption`. `throughputs`: of models. Raises UserError where
-    no job has room, where the policy gives no number for each job or node type, and where a job is
-    interrupted without end.
+    theirs; the registry sends them one after the other, at `registry_bytes_per_s`. With `reclaims`,
+    nodes are lost for a time, and their jobs go back to the queue, as do those that others
+    interrupt with `preemption`. `throughputs`: of models. Raises UserError where no job has room,
+    where the policy gives no number for each job or node type, and where a job is interrupted
+    without end.
     """
     _check_attributes(policy)
     kinds = kinds_of(jobs, cluster, throughputs)
@@ -125,6 +128,7 @@ def simulate_batch(
     interrupts = policy.rounds or preemption is not None or reclaims is not None
     state = build_state(jobs, kinds, cluster, policy, sleeps, power_cap_w, images, interrupts)
     state.clock["keeps"] = keep_allocations
+    state.clock["link_bytes_per_s"] = registry_bytes_per_s
     if preemption is not None:
         set_tiers(state, jobs, preemption)
     if reclaims is not None:
@@ -142,6 +146,7 @@ def simulate_batch(
         over_cap=int(over_cap.sum()),
         peak_power_w=float(state.clock["peak_mw"][0]) / 1000,
         pulls=_pulls(runs, rows, images),
+        pulled_bytes=float(runs["pulled_bytes"].sum()),
         cold_starts=len(np.unique(runs["job"][runs["pulls"] > 0])),
         allocations=_allocations(jobs, runs, state) if keep_allocations else None,
         runs=table.assign(job=jobs["job"].to_numpy()[table["job"]]),

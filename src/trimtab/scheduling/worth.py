@@ -1,5 +1,6 @@
 """What each stage of the chain is worth to the jobs of a trace, by what earlier stages measured."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -79,7 +80,8 @@ def weigh_chain(stage: WorthStage, inputs: ChainInputs, destination: Path) -> Wo
     """
     cluster = cluster_of(stage.cluster, stage.hardware)
     cells, measured = stage.worth, inputs.measured
-    assumed = Assumed(cells.pull_mbit_per_s, cells.unpack_mb_per_s)
+    registry = math.inf if cells.registry_mbit_per_s is None else cells.registry_mbit_per_s
+    assumed = Assumed(cells.pull_mbit_per_s, cells.unpack_mb_per_s, registry_mbit_per_s=registry)
     tuned = {
         name: tuning_of(inputs.searches.get(workload, ())) for name, workload in cells.tuned.items()
     }

@@ -1,5 +1,6 @@
 """The images of a cluster, from a CSV file: their sizes and starts, and those of slim ones."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,10 +22,13 @@ _COLUMNS = (
     "measured",
     "layers",
     "slim_layers",
+    "slim_restore_share",
+    "slim_restore_s",
 )
 _EXPECTED = (
     "expected a CSV with a header: image,bytes, and if known cold_start_s,warm_start_s,slim_bytes,"
-    "slim_cold_start_s,slim_warm_start_s,slimming_s,tuned_run_share,measured,layers,slim_layers"
+    "slim_cold_start_s,slim_warm_start_s,slimming_s,tuned_run_share,measured,layers,slim_layers,"
+    "slim_restore_share,slim_restore_s"
 )
 COLD, SLIM_COLD, SLIM_BYTES = "cold start", "cold start of the slim image", "size of the slim image"
 
@@ -34,13 +38,15 @@ _KnownLayers = dict[str, tuple[float, str]]  # bytes and place by digest
 class Side(NamedTuple):
     """An image: its compressed size, or None; its pull and unpacking; its start on a warm node.
 
-    `layers` are compressed bytes by digest, or None if they are not known.
+    `layers` are compressed bytes by digest, or None if they are not known. `restore_s`: how much
+    longer a start takes on average, as some of them bring back what a slim image lacks.
     """
 
     size_bytes: float | None
     fetch_s: float
     warm_s: float
     layers: Mapping[str, float] | None = None
+    restore_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -61,12 +67,14 @@ class FleetImage:
 class Assumed(NamedTuple):
     """How fast a node pulls an image (Mbit/s) and unpacks it (compressed MB/s).
 
-    `slim_share` is the size of slim images that are not known, relative to the originals'.
+    `registry_mbit_per_s`: how fast the registry sends to all nodes together. `slim_share` is the
+    size of slim images that are not known, relative to the originals'.
     """
 
     pull_mbit_per_s: float = 1000.0
     unpack_mb_per_s: float = 100.0
     slim_share: float | None = None
+    registry_mbit_per_s: float = math.inf
 
     def fetch_s(self, size_bytes: float) -> float:
         """Return how long a node takes to pull and unpack so many compressed bytes."""
@@ -132,7 +140,7 @@ def _image(path: Path, row: TextRow, assumed: Assumed, known: _KnownLayers) -> F
                 fetch_s = original.fetch_s * slim_size / size if size else of_size_s
             slim_cold = slim_warm + fetch_s
         slim = _side(row, "slim_cold_start_s", slim_size, slim_cold, slim_warm)
-        slim = slim._replace(layers=slim_layers)
+        slim = slim._replace(layers=slim_layers, restore_s=_restore_s(row))
     slimming_s = _first((row.number("slimming_s"), found.slimming_s))
     return FleetImage(original, slim, tuple(modelled), _tuned(row), slimming_s)
 
@@ -179,6 +187,19 @@ def _side(row: TextRow, column: str, size: float | None, cold_s: float, warm_s: 
             f"{row.place}: {column}: {cold_s:g} s, expected no less than the warm start, {warm_s:g}"
         )
     return Side(size, cold_s - warm_s, warm_s)
+
+
+def _restore_s(row: TextRow) -> float:
+    """Return how much longer starts of a slim image take on average, as some restore."""
+    share, time_s = row.number("slim_restore_share"), row.number("slim_restore_s")
+    if share is None and time_s is None:
+        return 0.0
+    if share is None or time_s is None or not 0 <= share <= 1:
+        raise UserError(
+            f"{row.place}: slim_restore_share, slim_restore_s: expected the share of starts that"
+            " restore something, 0 to 1, and how much longer they take, in seconds"
+        )
+    return share * time_s
 
 
 def _tuned(row: TextRow) -> float | None:

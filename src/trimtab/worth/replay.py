@@ -10,9 +10,9 @@ import pandas as pd
 
 from trimtab.batch.comparing import cost_of_energy, has_power
 from trimtab.batch.curves import EnergyCurve
+from trimtab.batch.interruptions.spot import Reclaims
 from trimtab.batch.simulate import BatchResult, simulate_batch
 from trimtab.clusters.cluster import Cluster
-from trimtab.worth.shared_layers import pulled_layer_bytes
 from trimtab.worth.stages import Plan, Stage
 
 _MONTH_S = 365.25 * 86400 / 12
@@ -84,11 +84,13 @@ def replay(
     stages: tuple[Stage, ...],
     prices: Prices,
     held: Held,
+    seed: int = 0,
 ) -> Replay:
     """Simulate jobs (BATCH_JOBS) that all fit the nodes, with some stages on.
 
-    `held` says which hours count: those of the recorded queue in all replications. Raises UserError
-    as simulate_batch does, and where a curve does not cover the schedule.
+    `seed` draws when nodes are reclaimed, the same in all settings. `held` says which hours count:
+    those of the recorded queue in all replications. Raises UserError as simulate_batch does, and
+    where a curve does not cover the schedule.
     """
     nodes = Stage.NODES in stages
     changed = plan.jobs(jobs, stages)
@@ -100,7 +102,9 @@ def replay(
         autoscale=plan.operation.autoscale if nodes else None,
         power_cap_w=plan.operation.power_cap_w,
         images=plan.starts(stages),
-        keep_allocations=plan.shares_layers,
+        registry_bytes_per_s=plan.assumed.registry_mbit_per_s * 1e6 / 8,
+        reclaims=Reclaims(plan.spots, cluster, seed) if plan.spots else None,
+        preemption=plan.preemption,
     )
     startup_s = result.schedule["startup_s"].to_numpy(np.float64)
     by_image = pd.Series(startup_s).groupby(jobs["image"].to_numpy()).sum()
@@ -127,38 +131,26 @@ def _figures(
     startup_s = schedule["startup_s"].to_numpy(np.float64)
     response_s = (schedule["end_s"] - schedule["submit_s"]).to_numpy(np.float64)[counted]
     figures: Figures = {}
-    pulled_bytes = _pulled_bytes(jobs, plan, stages, result)
-    if pulled_bytes is not None:
-        figures["pulled_bytes"] = pulled_bytes
+    if plan.has_sizes:
+        figures["pulled_bytes"] = result.pulled_bytes
     figures["startup_s"] = float(startup_s.sum())
     figures["mean_startup_s"] = float(startup_s[counted].mean())
     figures["mean_response_s"] = float(response_s.mean())
     figures["p95_response_s"] = float(np.quantile(response_s, 0.95))
-    # A job holds what it asks for while its image is pulled, too.
-    held_s = (schedule["end_s"] - schedule["start_s"]).to_numpy() + startup_s
-    asked = (schedule["parts"] * jobs["gpu_milli" if held == "gpu" else "cpu_milli"]).to_numpy()
-    figures[f"{held}_hours"] = float(held_s @ asked) / 1000 / 3600
+    # A job holds what it asks for while its image is pulled, too, and in runs that are interrupted.
+    runs = result.runs
+    held_s = (runs["end_s"] - runs["start_s"] + runs["startup_s"]) * runs["parts"]
+    asked = jobs.set_index("job")["gpu_milli" if held == "gpu" else "cpu_milli"]
+    figures[f"{held}_hours"] = float(held_s @ asked.loc[runs["job"]].to_numpy()) / 1000 / 3600
     if plan.operation.autoscale is not None or prices.nodes is not None:
         figures["node_hours"] = sum(result.hours_on.values())
     if any(map(has_power, cluster.node_types)):
         figures["energy_j"] = result.idle_energy_j + result.active_energy_j
     if prices.has_euro:
-        figures["eur"] = _euro(plan, stages, prices, result, pulled_bytes)
+        figures["eur"] = _euro(plan, stages, prices, result)
     if prices.carbon is not None:
         figures["carbon_g"] = cost_of_energy(prices.carbon, result)
     return figures
-
-
-def _pulled_bytes(
-    jobs: pd.DataFrame, plan: Plan, stages: tuple[Stage, ...], result: BatchResult
-) -> float | None:
-    """Return the bytes that all nodes pull; None where a size is unknown."""
-    if not plan.has_sizes:
-        return None
-    if result.allocations is not None:
-        return pulled_layer_bytes(jobs, result.allocations, plan, stages)
-    sizes = {name: plan.side(name, stages).size_bytes or 0.0 for name in plan.images}
-    return float(sum(count * sizes[name] for name, count in result.pulls.items()))
 
 
 def _euro(
@@ -166,7 +158,6 @@ def _euro(
     stages: tuple[Stage, ...],
     prices: Prices,
     result: BatchResult,
-    pulled_bytes: float | None,
 ) -> float:
     total = 0.0
     if prices.energy is not None:
@@ -174,7 +165,7 @@ def _euro(
     if prices.nodes is not None:
         total += sum(hours * prices.nodes[name] for name, hours in result.hours_on.items())
     if prices.egress_eur_per_gb is not None:
-        total += prices.egress_eur_per_gb * (pulled_bytes or 0.0) / 1e9
+        total += prices.egress_eur_per_gb * result.pulled_bytes / 1e9
     if prices.storage_eur_per_gb_month is not None:
         held = sum(plan.side(name, stages).size_bytes or 0.0 for name in plan.images) / 1e9
         total += prices.storage_eur_per_gb_month * held * result.makespan_s / _MONTH_S

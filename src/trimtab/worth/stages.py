@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from trimtab.batch.images import ImageStart
+from trimtab.batch.interruptions.preemption import Preemption
+from trimtab.batch.interruptions.spot import Spot
 from trimtab.batch.operation import AS_THEY_ARE, Operation
 from trimtab.batch.policies.base import BatchPolicy
 from trimtab.batch.sleep import Sleep
@@ -30,6 +32,7 @@ class Plan:
     """A cluster's images, and what it does now and with each stage.
 
     `policies`: now, and with the stage POLICY. `sleep` and `operation` count with the stage NODES.
+    In all settings, nodes of `spots` are reclaimed, and jobs interrupted by `preemption`.
     """
 
     images: Mapping[str, FleetImage]
@@ -37,6 +40,8 @@ class Plan:
     sleep: Sleep | None = None
     operation: Operation = AS_THEY_ARE
     assumed: Assumed = DEFAULTS
+    spots: tuple[Spot, ...] = ()
+    preemption: Preemption | None = None
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -61,10 +66,9 @@ class Plan:
 
     @property
     def shares_layers(self) -> bool:
-        """Whether layers are known, and nodes keep them: those that are switched off do not."""
+        """Whether the layers of any image are known."""
         sides = (side for each in self.images.values() for side in (each.original, each.slim))
-        known = any(side is not None and side.layers is not None for side in sides)
-        return known and self.has_sizes and self.operation.autoscale is None
+        return any(side is not None and side.layers is not None for side in sides)
 
     def side(self, image: str, stages: Iterable[Stage]) -> Side:
         """Return an image as it is with some stages."""
@@ -85,9 +89,10 @@ class Plan:
         sides = {name: self.side(name, stages) for name in self.images}
         return {
             name: ImageStart(
-                each.fetch_s + each.warm_s,
-                each.warm_s,
+                each.fetch_s + each.warm_s + each.restore_s,
+                each.warm_s + each.restore_s,
                 None if each.size_bytes is None else round(each.size_bytes),
+                each.layers,
             )
             for name, each in sides.items()
         }

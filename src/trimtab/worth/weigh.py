@@ -1,5 +1,6 @@
 """What each stage is worth to a queue: the recorded one, and twenty that might have been."""
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -148,7 +149,7 @@ def _replicated(
     def figures(replication: int) -> Table:
         drawn = resampled(jobs, replication)
         return {
-            name: replay(drawn, cluster, plan, stages, prices, held).figures
+            name: replay(drawn, cluster, plan, stages, prices, held, replication).figures
             for name, stages in settings.items()
         }
 
@@ -222,12 +223,25 @@ def _about(jobs: pd.DataFrame, cluster: Cluster, plan: Plan, prices: Prices) -> 
     )
     if plan.shares_layers:
         yield (
-            "bytes pulled count a layer once a node; start-ups, ranks and storage count images"
-            " whole, as all do slim images without slim_layers"
+            "a node pulls a layer once; ranks and storage count images whole, as all do slim images"
+            " without slim_layers"
         )
     else:
         yield "an image is pulled whole: layers that nodes have from other images count again"
-    yield "nodes do not share the bandwidth of a pull"
+    if math.isinf(plan.assumed.registry_mbit_per_s):
+        yield "nodes do not share the bandwidth of a pull; --registry-mbit says how much there is"
+    else:
+        yield (
+            f"the registry sends {plan.assumed.registry_mbit_per_s:,g} Mbit/s to all nodes"
+            " together, one image after the other"
+        )
+    if any(each.slim is not None and each.slim.restore_s for each in plan.images.values()):
+        yield "restoring what slim images lack counts on average, in each of their starts"
+    for spot in plan.spots:
+        yield (
+            f"nodes {spot.node_type} are reclaimed {spot.per_node_hour:g} times an hour, at the"
+            " same random times in all settings"
+        )
     if any(map(has_power, cluster.node_types)):
         yield "energy is modelled, by the idle and the busy power in conf/hardware"
     if not block_length_s(jobs):

@@ -231,3 +231,16 @@ def test_mistakes_are_told(words: tuple[str, ...], says: str) -> None:
     with pytest.raises(UserError, match=says):
         worth("jobs.txt", "--images", "images.csv", "--nodes", "4c:2", *words)
     assert not Path("trimtab_worth/worth.json").exists()
+
+
+def test_nodes_that_are_reclaimed(capsys: pytest.CaptureFixture[str]) -> None:
+    usual = worth("jobs.txt", "--images", "images.csv", "--nodes", "4c:2").before
+    spot = ("--spot", "4c=0.2:600", "--checkpoint", "300:5", "--registry-mbit", "400")
+    found = worth("jobs.txt", "--images", "images.csv", "--nodes", "4c:2", *spot)
+    # A reclaimed node loses its images, and work since the last checkpoint.
+    for figure in ("pulled_bytes", "core_hours", "mean_response_s"):
+        assert found.before.figure(figure).value > usual.figure(figure).value
+    assert any("reclaimed 0.2 times an hour" in each for each in found.remarks)
+    assert any("400 Mbit/s to all nodes" in each for each in found.remarks)
+    with pytest.raises(UserError, match="--preempt"):
+        worth("jobs.txt", "--images", "images.csv", "--nodes", "4c:2", "--preempt", "no=1")

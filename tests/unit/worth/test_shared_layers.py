@@ -1,19 +1,19 @@
 """Layers that images share are pulled once a node, whoever pulls first."""
 
+import math
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_queues import jobs_of, nodes
 
+from trimtab.batch.images import ImageStart
 from trimtab.batch.policies.registry import build_batch_policy
+from trimtab.batch.simulate import simulate_batch
 from trimtab.errors import UserError
 from trimtab.worth.fleet_images import DEFAULTS, FleetImage, Side, read_fleet
 from trimtab.worth.replay import Prices, replay
-from trimtab.worth.shared_layers import pulled_layer_bytes
 from trimtab.worth.stages import Plan, Stage
 
 EASY = build_batch_policy("easy")[1]
@@ -46,19 +46,79 @@ def test_two_images_with_a_common_base_on_one_node() -> None:
     assert both.figures["pulled_bytes"] == 2 * 130
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc")), min_size=1, max_size=30))
-def test_it_is_the_union_on_each_node(pairs: list[tuple[int, str]]) -> None:
+@given(st.lists(st.tuples(st.integers(1, 2), st.sampled_from("abc")), min_size=1, max_size=30))
+def test_it_is_the_union_on_each_node(rows: list[tuple[int, str]]) -> None:
     images = {"a": image("base", "one"), "b": image("base", "two")}
-    plan = Plan(images, (EASY, None))
-    jobs = pd.DataFrame({"image": [name for _, name in pairs]})
-    allocations = pd.DataFrame({"job": np.arange(len(pairs)), "node": [node for node, _ in pairs]})
+    jobs = jobs_of(
+        [
+            {"image": name, "submit_s": 7.0 * at, "parts": parts, "distinct": True}
+            for at, (parts, name) in enumerate(rows)
+        ]
+    )
+    starts = Plan(images, (EASY, None)).starts(())
+    result = simulate_batch(jobs, nodes(3, 1), EASY, images=starts, keep_allocations=True)
+    assert result.allocations is not None
     held: dict[int, set[str]] = {}
-    for node, name in pairs:
+    for job, node in result.allocations[["job", "node"]].itertuples(index=False):
         held.setdefault(node, set()).update(
-            images[name].original.layers or () if name in images else ()
+            images[rows[job][1]].original.layers or () if rows[job][1] in images else ()
         )
-    expected = sum(SIZES[digest] for digests in held.values() for digest in digests)
-    assert pulled_layer_bytes(jobs, allocations, plan, ()) == expected
+    assert result.pulled_bytes == sum(SIZES[each] for digests in held.values() for each in digests)
+
+
+def startup_s(
+    names: str, *, at_s: float = 100.0, count: int = 1, registry: float = math.inf
+) -> list[float]:
+    starts = {
+        "a": ImageStart(21.0, 1.0, 110, {"base": 100.0, "one": 10.0}),
+        "b": ImageStart(14.0, 2.0, 120, {"base": 100.0, "two": 20.0}),
+    }
+    jobs = jobs_of([{"image": name, "submit_s": at_s * at} for at, name in enumerate(names)])
+    result = simulate_batch(
+        jobs, nodes(count, 1), EASY, images=starts, registry_bytes_per_s=registry
+    )
+    return list(result.schedule["startup_s"])
+
+
+def test_a_node_that_has_the_base_waits_for_the_rest_alone() -> None:
+    assert startup_s("abab") == pytest.approx([21.0, 12 * 20 / 120 + 2, 1.0, 2.0])
+
+
+def test_the_registry_serves_one_pull_after_the_other() -> None:
+    # 110 bytes at 5 bytes a second take 22 s, more than the 20 s of the node itself.
+    assert startup_s("aaa", at_s=0.0, count=3, registry=5.0) == pytest.approx([23.0, 45.0, 67.0])
+    assert startup_s("aaa", at_s=0.0, count=3, registry=1e9) == pytest.approx([21.0] * 3)
+    # After 22 s the link is free again, for the other node: the first job is still there.
+    assert startup_s("aa", at_s=30.0, count=2, registry=5.0) == pytest.approx([23.0, 23.0])
+
+
+def test_a_reservation_lasts_as_long_as_the_pull_that_waits() -> None:
+    images = {"a": ImageStart(1.0, 0.0, 100)}
+    rows = [{"image": "a", "submit_s": 0.0, "run_s": 10.0, "parts": 1} for _ in range(6)]
+    conservative = build_batch_policy("conservative")[1]
+    result = simulate_batch(
+        jobs_of(rows), nodes(2, 1), conservative, images=images, registry_bytes_per_s=10.0
+    )
+    # Pulls end at 10 and 20 s; then each node has a job every 10 s.
+    assert sorted(result.schedule["end_s"]) == pytest.approx([20, 30, 30, 40, 40, 50])
+
+
+def test_some_starts_of_a_slim_image_restore(tmp_path: Path) -> None:
+    path = tmp_path / "images.csv"
+    path.write_text(
+        "image,bytes,warm_start_s,slim_bytes,slim_restore_share,slim_restore_s\na,100,2,10,0.25,8\n"
+    )
+    plan = Plan(read_fleet(path, DEFAULTS), (EASY, None))
+    assert plan.starts(())["a"].warm_s == 2.0
+    assert plan.starts((Stage.SLIM,))["a"].warm_s == 2.0 + 0.25 * 8
+
+
+@pytest.mark.parametrize("given_", ["0.5,", ",8", "1.5,8", "-1,8"])
+def test_restores_need_a_share_and_a_time(tmp_path: Path, given_: str) -> None:
+    path = tmp_path / "images.csv"
+    path.write_text(f"image,bytes,slim_bytes,slim_restore_share,slim_restore_s\na,9,1,{given_}\n")
+    with pytest.raises(UserError, match=r"images\.csv:2: .*slim_restore_share"):
+        read_fleet(path, DEFAULTS)
 
 
 def test_without_common_layers_it_is_pulls_times_size() -> None:

@@ -33,11 +33,12 @@ def _record(**fields: str) -> np.dtype[np.void]:
 # its nodes once it started; `first`: its first allocation; `waking_s`: how long it waits for nodes
 # that slept; `planned_s`, `planned_type`: its reservation under conservative backfilling; `tried`:
 # the last sweep found no room for it. `parts`: its width, the least one until it starts.
-# `startup_s`: how long it waits for its `image` (NIL: none), which `pulls` nodes pull. `held_mw`:
-# its power, as reserved. `tier`: the highest is served first, whatever the order.
+# `startup_s`: how long it waits for its `image` (NIL: none), of which `pulls` nodes pull layers, in
+# all `pulled_bytes`. `held_mw`: its power, as reserved. `tier`: the highest is served first,
+# whatever the order.
 JOB = _record(
     f8="submit_s run_s estimate_s order tier start_s waking_s end_s ends_s planned_s share "
-    "serial_share startup_s",
+    "serial_share startup_s pulled_bytes",
     i8="kind parts user type first nodes planned_type tried "
     "recorded_parts least_parts most_parts image pulls held_mw",
 )
@@ -53,7 +54,7 @@ PROGRESS = _record(
 # A run that was interrupted: seconds on the nodes, in all, and of these waking them up, restarting,
 # in checkpoints, in work that counts and in work that is lost. Others are as of JOB.
 RUN = _record(
-    f8="start_s end_s waking_s startup_s restart_s checkpoint_s saved_s lost_s",
+    f8="start_s end_s waking_s startup_s restart_s checkpoint_s saved_s lost_s pulled_bytes",
     i8="job type parts nodes first pulls cause",
 )
 # A kind of part: its demands; `distinct`: each on a node of its own.
@@ -86,12 +87,14 @@ SITE = _record(
 # A step of a type's profile: what is free on its nodes together from `at_s` on. One more profile,
 # behind the types', has the power that is free.
 STEP = _record(f8="at_s", i8="cpu memory gpu power")
-# An image: how long a job waits on a node without it, or with it.
-IMAGE = _record(f8="cold_s warm_s")
+# An image: how long a node takes to pull and unpack it, and to start it; its layers, which begin at
+# `first_layer` of `image_layers`, and have `bytes` together.
+IMAGE = _record(f8="fetch_s warm_s bytes", i8="first_layer layers")
 # What a user has: the share of the cluster now, and the decayed use until `at_s`.
 USER = _record(f8="share usage_s at_s")
 CLOCK = _record(
-    f8="now_s reorder_at_s half_life_s shadow_s reclaim_at_s claimed_s",
+    f8="now_s reorder_at_s half_life_s shadow_s reclaim_at_s claimed_s link_free_s "
+    "link_bytes_per_s",
     # `arrived`: jobs submitted so far; `ordered`: of these, those that have an order; `waiting`,
     # `fresh`, `running`, `changed`, `reserved`: lengths of the lists; `free`: the first free
     # allocation, of `space`; `keeps`: allocations of ended jobs stay; `grown`: resources were freed
@@ -103,7 +106,8 @@ CLOCK = _record(
     # `logged`: interrupted runs; `shrunk`: nodes were lost since reservations were made; `rounds`:
     # the order is asked in intervals only, also while none waits; `stuck`: a job was interrupted
     # too often; `preempts`: by tiers; `yielding`: running jobs that give way;
-    # `claimant`: the job that others were last interrupted for, at `claimed_s`.
+    # `claimant`: the job that others were last interrupted for, at `claimed_s`. `link_free_s`: when
+    # the registry's link has served all pulls until now, of `link_bytes_per_s`.
     i8="arrived ordered waiting fresh running changed reserved free space keeps grown head "
     "shadow_type backfill most_cpu most_memory most_gpu cap_mw power_mw peak_mw held_mw later_mw "
     "submissions unfinished interrupts logged shrunk rounds stuck preempts yielding claimant",
@@ -134,7 +138,9 @@ class BatchState(NamedTuple):
     profile: NDArray[np.void]  # STEP [type, step]: what running and waiting jobs leave
     steps: NDArray[np.int64]  # [type]: steps of its profile
     images: NDArray[np.void]  # IMAGE
-    ready_s: NDArray[np.float64]  # [node, image]: when the node has it; infinite if it has not
+    image_layers: NDArray[np.int64]  # the layers of each image in turn
+    layer_bytes: NDArray[np.float64]
+    ready_s: NDArray[np.float64]  # [node, layer]: when the node has it; infinite if it has not
     progress: NDArray[np.void]  # PROGRESS, of each job
     runs: NDArray[np.void]  # RUN: those that were interrupted
     cleared: NDArray[np.int64]  # [node, resource]: scratch space

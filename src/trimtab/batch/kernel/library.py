@@ -7,7 +7,7 @@ from trimtab.batch.kernel.layout import BatchState
 from trimtab.native import native_path
 
 _SIZES = (
-    *("type_count", "node_count", "resource_count", "image_count"),
+    *("type_count", "node_count", "resource_count", "layer_count"),
     *("step_space", "run_space"),
 )
 

@@ -24,3 +24,25 @@ NodePrice = Annotated[
     str | None,
     typer.Option(metavar="TYPE=EUR,...", help="EUR per hour of a node, while it is on."),
 ]
+CheckpointTimes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="INTERVAL:COST[:RESTART]",
+        help="Seconds between checkpoints, of one, and of a restart; columns of JOBS override.",
+    ),
+]
+SpotNodes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TYPE=RATE[:BACK_S[:NOTICE_S]],...",
+        help="Nodes that are reclaimed at random, at this rate a node and hour, and are back"
+        " after BACK_S.",
+    ),
+]
+PreemptTiers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="QUEUE=TIER,...",
+        help="Jobs of higher tiers interrupt those of lower ones; or: priority.",
+    ),
+]

@@ -12,7 +12,16 @@ from rich.text import Text
 
 from trimtab.cli.output.console import console
 from trimtab.cli.project.conf import configurations
-from trimtab.cli.single_steps.queue_options import Carbon, FileFormat, NodePrice, Nodes, Price
+from trimtab.cli.single_steps.queue_options import (
+    Carbon,
+    CheckpointTimes,
+    FileFormat,
+    NodePrice,
+    Nodes,
+    PreemptTiers,
+    Price,
+    SpotNodes,
+)
 from trimtab.cli.single_steps.schedule import Conf
 from trimtab.cli.workspace_lock import alone_in
 from trimtab.config.groups.hardware import Hardware
@@ -96,28 +105,9 @@ def simulate(
             metavar="SHARE", help="Of the first jobs, and of the last, whose waits do not count."
         ),
     ] = 0.05,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            metavar="INTERVAL:COST[:RESTART]",
-            help="Seconds between checkpoints, of one, and of a restart; columns of JOBS override.",
-        ),
-    ] = None,
-    spot: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TYPE=RATE[:BACK_S[:NOTICE_S]],...",
-            help="Nodes that are reclaimed at random, at this rate a node and hour, and are back"
-            " after BACK_S.",
-        ),
-    ] = None,
-    preempt: Annotated[
-        str | None,
-        typer.Option(
-            metavar="QUEUE=TIER,...",
-            help="Jobs of higher tiers interrupt those of lower ones; or: priority.",
-        ),
-    ] = None,
+    checkpoint: CheckpointTimes = None,
+    spot: SpotNodes = None,
+    preempt: PreemptTiers = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of --spot.")] = 1,
     throughputs: Annotated[
         str | None,

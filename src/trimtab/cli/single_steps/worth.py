@@ -1,5 +1,6 @@
 """`trimtab worth`: what slimming a cluster's images would be worth."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from trimtab.cli.output.console import console
-from trimtab.cli.single_steps.queue_options import Carbon, FileFormat, NodePrice, Nodes, Price
+from trimtab.cli.single_steps.queue_options import (
+    Carbon,
+    CheckpointTimes,
+    FileFormat,
+    NodePrice,
+    Nodes,
+    PreemptTiers,
+    Price,
+    SpotNodes,
+)
 from trimtab.cli.single_steps.schedule import Conf
 from trimtab.cli.single_steps.simulate_queue import cluster_of, written_report
 from trimtab.cli.workspace_lock import alone_in
@@ -109,17 +119,31 @@ def worth(
             metavar="MBIT/S", min=0.001, help="How fast a node pulls, where no cold start is known."
         ),
     ] = 1000.0,
+    registry_mbit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MBIT/S",
+            min=0.001,
+            help="How fast the registry sends to all nodes together; by default, it is no limit.",
+        ),
+    ] = None,
     unpack_mb: Annotated[
         float,
         typer.Option(
             metavar="MB/S", min=0.001, help="How fast it unpacks, in MB of the compressed image."
         ),
     ] = 100.0,
+    checkpoint: CheckpointTimes = None,
+    spot: SpotNodes = None,
+    preempt: PreemptTiers = None,
     file_format: FileFormat = None,
     conf: Conf = None,
 ) -> None:
     """Replay JOBS with slim images: what they save, how sure that is, and which to make first."""
     from trimtab.batch.curves import read_curve
+    from trimtab.batch.interruptions.checkpoints import parse_checkpoint, with_checkpoints
+    from trimtab.batch.interruptions.preemption import parse_preempt
+    from trimtab.batch.interruptions.spot import parse_spot
     from trimtab.batch.operation import Operation
     from trimtab.batch.readers.read import read_jobs
     from trimtab.batch.sleep import Sleep, parse_autoscale, parse_node_prices
@@ -129,13 +153,16 @@ def worth(
     from trimtab.worth.stages import Plan
     from trimtab.worth.weigh import weigh
 
-    assumed = Assumed(pull_mbit, unpack_mb, slim_share)
+    registry = math.inf if registry_mbit is None else registry_mbit
+    assumed = Assumed(pull_mbit, unpack_mb, slim_share, registry)
     fleet = read_fleet(images, assumed)
     policies = _policies(policy)
     with console.step(f"reading {escape_control_characters(str(jobs))}"):
         read = read_jobs(jobs, file_format)
         if job_images is not None:
             read = replace(read, jobs=map_images(read.jobs, jobs, job_images))
+        if checkpoint is not None:
+            read = replace(read, jobs=with_checkpoints(read.jobs, parse_checkpoint(checkpoint)))
     cluster = cluster_of(jobs, read, nodes, conf)
     scaled = None if autoscale is None else parse_autoscale(autoscale, cluster)
     plan = Plan(
@@ -144,6 +171,8 @@ def worth(
         None if sleep_after is None else Sleep(sleep_after),
         Operation(autoscale=scaled),
         assumed,
+        () if spot is None else tuple(parse_spot(spot, cluster)),
+        None if preempt is None else parse_preempt(preempt, read.jobs),
     )
     prices = Prices(
         None if price is None else read_curve(price, read.first_submission),

@@ -64,6 +64,11 @@ class WorthCells:
     pull_mbit_per_s: Positive = about(
         "How fast a node pulls, where that was not measured.", default=1000.0, unit="Mbit/s"
     )
+    registry_mbit_per_s: Positive | None = about(
+        "How fast the registry sends to all nodes together; null: no limit.",
+        default=None,
+        unit="Mbit/s",
+    )
     unpack_mb_per_s: Positive = about(
         "How fast a node unpacks, of compressed bytes, where that was not measured.",
         default=100.0,
