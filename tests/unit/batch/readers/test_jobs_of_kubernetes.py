@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from batch_jobs_checks import check
 
+from trimtab.batch.nodes import has_gpu_type
 from trimtab.batch.readers.kubernetes.quantities import quantity
 from trimtab.batch.readers.read import ReadJobs, read_jobs
 from trimtab.errors import UserError
@@ -63,7 +64,8 @@ def test_the_sample_by_hand() -> None:
     assert found.skipped == {
         "never started": 2, "still running": 1, "pods of a DaemonSet or a node": 1,
     }  # fmt: skip
-    assert "objects of the kind Node, left out: 1" in found.remarks
+    assert "nodes without cpu or memory, or of more than 62 GPUs, left out: 1" in found.remarks
+    assert found.cluster is None
     assert "gangs whose pods without GPUs are left out: 1" in found.remarks
 
 
@@ -177,7 +179,7 @@ def test_other_documents(read: Callable[[Any], ReadJobs]) -> None:
     ):  # fmt: skip
         with pytest.raises(UserError, match=expected) as caught:
             read(document)
-        assert "kubectl get pods,jobs -A -o json" in str(caught.value)
+        assert "kubectl get nodes,pods,jobs -A -o json" in str(caught.value)
     pod = item("Pod", "alone")
     pod["metadata"]["namespace"] = "\ud800"  # JSON can hold half of a character
     assert read(pod).jobs["user"].tolist() == ["?"]
@@ -206,3 +208,50 @@ def test_the_image_of_a_gang_is_that_of_its_pods_with_gpus(tmp_path: Path) -> No
     on_gpus = jobs["gpu_milli"] > 0
     assert (jobs["image"][on_gpus] == "worker").all() and on_gpus.any()
     assert (jobs["image"][~on_gpus] == "launcher").all()
+
+
+def node(name: str, cpu: str, memory: str, **more: Any) -> Json:
+    resources = {"cpu": cpu, "memory": memory, **more.pop("resources", {})}
+    metadata = {"name": name, "uid": name, "labels": more.pop("labels", {})}
+    status = {"allocatable": resources, "capacity": {"cpu": "999", "memory": "999Ti"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": metadata,
+        "spec": more,
+        "status": status,
+    }
+
+
+def test_the_cluster_is_that_of_the_nodes(read: Callable[[Any], ReadJobs]) -> None:
+    gpus = {"resources": {"nvidia.com/gpu": "8"}}
+    a100 = {"labels": {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}}
+    taint = {"taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]}
+    found = read(
+        [
+            item("Pod", "alone"),
+            node("g1", "95900m", "1000Gi", **gpus, **a100),
+            node("c1", "15920m", "63Gi"),
+            node("c2", "15890m", "65011712Ki"),  # 62 GiB
+            node("c3", "15890m", "66060288Ki"),  # 63 GiB
+            node("any", "95900m", "1000Gi", **gpus),
+            node("cordoned", "64", "1Ti", unschedulable=True),
+            node("control", "64", "1Ti", **taint),
+        ]
+    )
+    assert found.cluster is not None
+    sizes = {
+        each.name: (each.cpu_milli, each.memory_bytes // GIB, each.gpu_milli, count)
+        for each, count in zip(found.cluster.node_types, found.cluster.counts, strict=True)
+    }
+    assert sizes == {
+        "15c63g": (15890, 63, 0, 2),
+        "15c62g": (15890, 62, 0, 1),
+        "95c1000g8gpu": (95900, 1000, 8000, 1),
+        "a100_95c1000g8gpu": (95900, 1000, 8000, 1),
+    }
+    assert next(iter(sizes)) == "15c63g"
+    assert "nodes that take no pods, left out: 2" in found.remarks
+    assert [has_gpu_type(each, "h100") for each in found.cluster.node_types] == [
+        *(True, True, True, False)
+    ]

@@ -93,7 +93,13 @@ def test_models_of_gpus(text: str, model: str) -> None:
 def test_what_is_nearly_a_format_says_which(tmp_path: Path) -> None:
     path = tmp_path / "jobs"
     for text, expected in (
-        ("apiVersion: v1\nitems: []\n", "YAML; expected JSON: kubectl get pods,jobs -A -o json"),
+        (
+            "apiVersion: v1\nitems: []\n",
+            "YAML; expected JSON: kubectl get nodes,pods,jobs -A -o json",
+        ),
+            "apiVersion: v1\nitems: []\n",
+            "YAML; expected JSON: kubectl get nodes,pods,jobs -A -o json",
+        ),
         ("some words\n", "no columns in the first line"),
         ('{"rows": []}', "JSON of none of the known kinds"),
         ("sn,cpu_milli,memory_mib,gpu,model\n", "no column of the submission"),

@@ -13,7 +13,7 @@ from trimtab.batch.readers.kubernetes.quantities import quantity
 
 _GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 _SLICES = "nvidia.com/mig-"
-_TYPE_LABELS = (
+GPU_LABELS = (
     "nvidia.com/gpu.product",
     "amd.com/gpu.product-name",
     "cloud.google.com/gke-accelerator",
@@ -41,9 +41,9 @@ def demand_of(spec: Mapping[str, Any]) -> Demand:
         else:
             largest = largest_of([largest, _sum([sidecars, own])])
     together = _sum([sidecars, *map(_requests, spec.get("containers") or ())])
-    needed = _sum([largest_of([largest, together]), _amounts(spec.get("overhead") or {})])
+    needed = _sum([largest_of([largest, together]), amounts_of(spec.get("overhead") or {})])
     selector = spec.get("nodeSelector") or {}
-    models = [gpu_model(str(selector[label])) for label in _TYPE_LABELS if label in selector]
+    models = [gpu_model(str(selector[label])) for label in GPU_LABELS if label in selector]
     return needed._replace(gpu_type=models[0] if models and needed.gpu_milli else "")
 
 
@@ -71,10 +71,11 @@ def _sum(demands: Iterable[Demand]) -> Demand:
 def _requests(container: Mapping[str, Any]) -> Demand:
     """Return the requests of a container; a limit without a request is one."""
     resources = container.get("resources") or {}
-    return _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
+    return amounts_of({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
 
-def _amounts(amounts: Mapping[str, Any]) -> Demand:
+def amounts_of(amounts: Mapping[str, Any]) -> Demand:
+    """Return amounts of resources, by Kubernetes' names; ValueError for one that is none."""
     gpu_milli = 0.0
     for name, amount in amounts.items():
         if name in _GPUS:

@@ -1,7 +1,7 @@
 """Objects of Kubernetes as JSON.
 
-kubectl get pods,jobs -A -o json
-kubectl get pods,jobs,workloads.kueue.x-k8s.io,podgroups.scheduling.volcano.sh -A -o json
+kubectl get nodes,pods,jobs -A -o json
+kubectl get nodes,pods,jobs,workloads.kueue.x-k8s.io,podgroups.scheduling.volcano.sh -A -o json
 """
 
 import zlib
@@ -14,6 +14,7 @@ import pandas as pd
 
 from trimtab.batch.readers.head import Head
 from trimtab.batch.readers.jobs import FoundJobs, joined
+from trimtab.batch.readers.kubernetes.nodes import cluster_of, node_of
 from trimtab.batch.readers.kubernetes.parts import Job
 from trimtab.batch.readers.kubernetes.pods import Gangs, jobs_of, pod_of
 from trimtab.batch.readers.kubernetes.workloads import job_of
@@ -21,12 +22,12 @@ from trimtab.errors import UserError
 from trimtab.files import parse_json
 from trimtab.traces.text_file import open_text
 
-COMMAND = "kubectl get pods,jobs -A -o json"
+COMMAND = "kubectl get nodes,pods,jobs -A -o json"
 _EXPECTED = f"the output of: {COMMAND}"
 _MOST_BYTES = 1 << 28  # about 30,000 pods, and 2 GB of memory
 _DAMAGED = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 _MOST_OWNERS = 8
-_KINDS = {"Pod", "Job", "Workload", "PodGroup"}
+_KINDS = {"Node", "Pod", "Job", "Workload", "PodGroup"}
 _GROUPS = {"Job": ["batch"], "Workload": ["kueue.x-k8s.io"]}
 T = TypeVar("T")
 
@@ -36,9 +37,10 @@ def read(path: Path, head: Head) -> FoundJobs:
 
     A pod arrives at its creation and holds its node from its startTime to the end of its last
     container; so does a gang, from its first start to its last end. A workload arrives at its
-    creation and runs from admission to its end; its pods are left out. The user is the namespace.
-    A pod without requests asks for a thousandth of a core. Other objects, such as nodes, are left
-    out with a remark. Raises UserError with the object and what is wrong with it.
+    creation and runs from admission to its end; its pods are left out. The user is the namespace. A
+    pod without requests asks for a thousandth of a core. The cluster is that of the nodes, if there
+    are any. Other objects are left out with a remark. Raises UserError with the object and what is
+    wrong with it.
     """
     skipped, remarks = Counter[str](), Counter[str]()
     by_kind: dict[str, list[_Item]] = defaultdict(list)
@@ -55,11 +57,13 @@ def read(path: Path, head: Head) -> FoundJobs:
     rows = [[_utf8(value) for value in job] for job in jobs if job is not None]
     frame = joined(path, [pd.DataFrame(rows, columns=Job._fields)])
     frame["cpu_milli"] = frame["cpu_milli"].clip(lower=1)
+    nodes = (item.read(lambda item: node_of(item, remarks)) for item in by_kind["Node"])
+    cluster = cluster_of(nodes)
     for kind, items in by_kind.items():
         if kind not in _KINDS and items:
             remarks[f"objects of the kind {kind[:40]}, left out"] += len(items)
     said = [f"{what}: {count:,}" for what, count in remarks.items() if count]
-    return FoundJobs(frame, skipped, said)
+    return FoundJobs(frame, skipped, said, cluster)
 
 
 class _Item:
