@@ -21,8 +21,10 @@ import yaml
 from kubernetes import client
 
 from trimtab.cli.image.cold_store import write_file
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.cold_store.__main__ import SOCKET
+
+app = command_line()
 
 PROJECT = Path(__file__).resolve().parents[2]
 RECIPES = PROJECT / "examples/shipping"

@@ -10,8 +10,11 @@ from typing import Protocol
 
 FORKS = """
 import json, os, sys, tempfile, traceback
-import optuna, scipy.stats, trimtab.cli.verbs, trimtab.config.layers
+import optuna, scipy.stats, trimtab.config.layers
 from trimtab.cli.main import main
+from trimtab.cli.verbs import command_line
+
+command_line()
 
 def as_child(folder, words, files):
     os.chdir(folder)

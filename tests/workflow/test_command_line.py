@@ -137,10 +137,11 @@ LEARN = ("advanced", "learn")
 LEARN_AND_DIE = """
 import os, signal, sys
 event_to_die_of, ending, *sys.argv = sys.argv[1:]
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 def on_event(event, given):
     if event == event_to_die_of and any(str(part).endswith(ending) for part in given):
         os.kill(os.getpid(), signal.SIGKILL)
+app = command_line()
 sys.addaudithook(on_event)
 app()
 """

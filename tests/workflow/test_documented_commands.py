@@ -13,9 +13,11 @@ from documents import PROJECT
 from dvc.cli.parser import get_main_parser
 from snakemake.cli import get_argument_parser
 
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.config import Configurations
 from trimtab.config.parameters import overrides_of
+
+app = command_line()
 
 PROGRAMS = ("trimtab", "snakemake", "make", "dvc")
 TARGET = re.compile(r"^([\w.-]+(?: [\w.-]+)*):", re.MULTILINE)

@@ -13,8 +13,10 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from typer.testing import CliRunner
 
 from trimtab.cli.doctor import missing
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.evaluation.evaluate import evaluate
+
+app = command_line()
 
 FIGURES = {
     *("sizes", "run_times", "reduction_of_code_size", "reduction_of_count"),

@@ -42,8 +42,9 @@ def _run() -> None:
             handle_signals()
         else:
             supervise()
-        from trimtab.cli.verbs import app  # takes a second
+        from trimtab.cli.verbs import command_line
 
+        app = command_line(None if completes else verb)
         gc.freeze()  # imported objects stay, so collections can skip them
         app()
     overview()()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.clusters.round_times import RoundServiceTimes
+from trimtab.clusters.rounds import RoundServiceTimes
 from trimtab.errors import UserError
 
 WHOLE_GPU = 1000  # thousandths

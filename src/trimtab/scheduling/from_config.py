@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from trimtab.clusters.cluster import MOST_GPUS, Cluster, JobClass, NodeType, Outage
 from trimtab.clusters.hardware_types import node_type_of
-from trimtab.clusters.round_times import RoundServiceTimes
+from trimtab.clusters.rounds import RoundServiceTimes
 from trimtab.clusters.waves import WavePhases
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware

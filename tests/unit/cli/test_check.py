@@ -8,8 +8,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from trimtab.cli.results.check import OVER_BUDGET, bytes_of
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.errors import UserError
+
+app = command_line()
 
 
 @pytest.fixture(scope="module")

@@ -24,11 +24,13 @@ from trimtab.cli.output.console import console
 from trimtab.cli.output.log import told_to
 from trimtab.cli.output.progress_lines import RUNS, ProgressLines
 from trimtab.cli.overview import overview
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.debloating.verification.verify import VerificationError
 from trimtab.errors import TrimtabError, UserError
 from trimtab.records.outcome import Outcome
 from trimtab.records.verdict import Verdict
+
+app = command_line()
 
 pytestmark = pytest.mark.xdist_group("speaking")  # they share what is made once
 PROJECT = Path(__file__).parents[3]

@@ -19,7 +19,7 @@ from machine_root import root_of_programs, tar_of_entered
 from real_engine import SCRIPT, address, import_root, needs_engine, running_engine
 from test_kept_libraries import LIBRARY
 
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.opening import open_image
 from trimtab.images.compression import Compression, compression_of
@@ -31,6 +31,8 @@ from trimtab.profiling.images import unpacked
 from trimtab.profiling.tracing.function_records import LEFT_ALONE
 from trimtab.records.images.comparison import ImageComparison
 from trimtab.records.usage import Usage
+
+app = command_line()
 
 CONFIG = {"Entrypoint": ["/bin/sh", "-c"], "Cmd": ["echo b; echo a | sort"], "WorkingDir": "/tmp"}
 ONCE = ("--runs", "1", "--settle", "1")

@@ -9,10 +9,12 @@ from machine_root import root_of_programs
 from test_image_commands import can_enter
 from view_facts import facts
 
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.errors import UserError
 from trimtab.images.archives.opening import open_image
 from trimtab.images.merging import merged_view
+
+app = command_line()
 
 
 @pytest.fixture(autouse=True)

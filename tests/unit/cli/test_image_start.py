@@ -12,10 +12,12 @@ from handmade import oci_image
 from machine_root import root_of_programs, tar_of_entered
 from python_root import root_of_python
 
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.opening import open_image
 from trimtab.records.images.cold_start import ColdSide, ColdStart
+
+app = command_line()
 
 HELLO = {"Entrypoint": ["/bin/sh", "-c"], "Cmd": ["echo hello; exec sleep 1000"]}
 USE = """

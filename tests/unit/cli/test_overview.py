@@ -17,9 +17,11 @@ from typer.testing import CliRunner
 
 from trimtab import extras
 from trimtab.cli.overview import ADVANCED, overview
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.errors import UserError, exit_code_of, format_error
 from trimtab.installation import how_to_add
+
+app = command_line()
 
 PROJECT = Path(__file__).resolve().parents[3]
 HEAVY = {"numpy", "pandas", "pyarrow", "pydantic", "scipy", "hydra", "torch"}
@@ -38,7 +40,7 @@ import sys
 from trimtab.extras import extra_of
 sys.modules["sklearn"] = None
 try:
-    import trimtab.tuning.system.ground_truth
+    import trimtab.tuning.system.clustering
 except ModuleNotFoundError as error:
     print(extra_of(error))
 """

@@ -18,11 +18,13 @@ from trimtab.batch.comparing import compare_policies
 from trimtab.batch.nodes import pool_of
 from trimtab.batch.policies.registry import build_batch_policy
 from trimtab.batch.readers.read import read_jobs
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.errors import UserError
 from trimtab.records.batch.comparison import QueueComparison
 from trimtab.records.batch.tables import BATCH_JOBS, BATCH_RUNS, BATCH_SCHEDULE
 from trimtab.records.parquet.files import read_table
+
+app = command_line()
 
 # The second job waits for the first; the third has room beside the first, but fcfs lets it wait.
 THREE = "submit,run,cores,user\n0,600,32,ann\n60,1200,64,bob\n120,300,8,ann\n"

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from machine_root import root_of_programs, tar_of_entered
 
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.files import read_json
+
+app = command_line()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may trace a program that is setuid root")

@@ -13,7 +13,7 @@ from handmade import entry, layer, oci_image
 from machine_root import root_of_programs
 from real_engine import address, needs_engine, running_engine
 
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.errors import UserError
 from trimtab.images.archives.image import Layer
 from trimtab.images.archives.opening import open_image
@@ -23,6 +23,8 @@ from trimtab.images.view import View
 from trimtab.processes.root import RootFileSystem
 from trimtab.records.images.fleet import Fleet
 from trimtab.records.manifest import Manifest
+
+app = command_line()
 
 PROJECT = Path(__file__).parents[3]
 MISSED = "cat /srv/of_the_base; tar --version > /tmp/version && echo found"

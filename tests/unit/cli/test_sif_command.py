@@ -8,7 +8,7 @@ import pytest
 from handmade_sif import SIGNATURE, needs_squashfs, partition, sif, squashfs
 from machine_root import root_of_programs
 
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.errors import UserError
 from trimtab.images.archives.opening import open_image
 from trimtab.images.merging import merged_view
@@ -16,6 +16,8 @@ from trimtab.images.sif.container import Sif
 from trimtab.processes.root import RootFileSystem
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
 from trimtab.records.images.comparison import ImageComparison
+
+app = command_line()
 
 pytestmark = needs_squashfs
 RUNSCRIPT = '#!/bin/sh\necho "$GREETING" "$@" | sort\n'

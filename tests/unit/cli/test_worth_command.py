@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.errors import UserError
 from trimtab.records.batch.worth import Worth
 from trimtab.records.built_environment import CompressedEnvironment
@@ -20,6 +20,8 @@ from trimtab.records.images.cold_start import (
 )
 from trimtab.records.images.comparison import ImageComparison, ImageSide, Step
 from trimtab.worth.fleet_images import DEFAULTS, Side, read_fleet
+
+app = command_line()
 
 SACCT = "JobID|User|Submit|Start|End|ElapsedRaw|NNodes|AllocCPUS|State|Container"
 DAYS = range(1, 15)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.clusters.round_times import RoundServiceTimes, _time, kept_tasks, service_times
+from trimtab.clusters.round_times import _time, kept_tasks, service_times
+from trimtab.clusters.rounds import RoundServiceTimes
 from trimtab.errors import UserError
 
 FIXED = RoundServiceTimes(2.0, 3.0, 0.5, 7.0, "deterministic")

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from trimtab.clusters.round_times import RoundServiceTimes, service_times
+from trimtab.clusters.round_times import service_times
+from trimtab.clusters.rounds import RoundServiceTimes
 from trimtab.clusters.waves import WavePhases
 from trimtab.queueing.phase_type import PhaseType, erlang, fit_two_moments
 

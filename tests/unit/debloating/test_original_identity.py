@@ -13,9 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 from trimtab.cli import doctor
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.debloating.original_identity import problem_of_original
 from trimtab.errors import UserError
+
+app = command_line()
 
 PACKAGES = f"lib/python3.{sys.version_info.minor}/site-packages"
 PROGRAM = "import shapes.round; print(shapes.round.area)"

@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
-from trimtab.clusters.round_times import RoundServiceTimes, service_times
+from trimtab.clusters.round_times import service_times
+from trimtab.clusters.rounds import RoundServiceTimes
 from trimtab.errors import UserError
 from trimtab.simulation.arrivals import Arrivals
 

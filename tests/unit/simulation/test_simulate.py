@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType, Outage
-from trimtab.clusters.round_times import RoundServiceTimes
+from trimtab.clusters.rounds import RoundServiceTimes
 from trimtab.errors import UserError
 from trimtab.policies.base import NodeState, PendingTask, Placement, Policy
 from trimtab.policies.dias import Dias

@@ -15,7 +15,6 @@ from trimtab.cli.project.conf import configurations
 from trimtab.cli.workspace_lock import alone_in
 from trimtab.config.groups.hardware import Hardware
 from trimtab.errors import UserError
-from trimtab.profiling.profile import model_of
 from trimtab.records.parquet.files import write_table
 from trimtab.records.summary import QueueRun
 from trimtab.records.tables import ALLOCATIONS, SCHEDULED
@@ -61,6 +60,7 @@ def probe(
 ) -> None:
     """Run tasks at every number of cores and store what they took as a hardware YAML."""
     from trimtab.execution import probing
+    from trimtab.profiling.profile import model_of
     from trimtab.tuning.inference import model_times
 
     machine = _machine(conf, hardware)
@@ -119,6 +119,7 @@ def run(
     from trimtab.execution.local.dispatch import run_commands
     from trimtab.execution.queue_file import read_queue
     from trimtab.policies.registry import build_policy
+    from trimtab.profiling.profile import model_of
 
     given = read_queue(queue)
     chosen = configurations(conf).option("policy", policy)

@@ -22,7 +22,7 @@ from trimtab.cli.single_steps.queue_options import (
     Price,
     SpotNodes,
 )
-from trimtab.cli.single_steps.schedule import Conf
+from trimtab.cli.single_steps.schedule import Conf, schedule
 from trimtab.cli.workspace_lock import alone_in
 from trimtab.config.groups.hardware import Hardware
 from trimtab.errors import UserError, escape_control_characters
@@ -54,6 +54,12 @@ _WAITS = (
 )
 
 
+@schedule.command(
+    common=(
+        "jobs", "nodes", "policy", "output", "price", "carbon", "sleep_after", "autoscale",
+        "power_cap_kw", "images",
+    )
+)  # fmt: skip
 @alone_in("output")
 def simulate(
     jobs: Annotated[

@@ -8,12 +8,14 @@ from handmade import oci_image
 from machine_root import tar_of_entered
 from python_root import root_of_python
 
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.images.archives.opening import open_image
 from trimtab.images.merging import merged_view
 from trimtab.processes.root import RootFileSystem
 from trimtab.records.misses.settling import Settling
 from trimtab.records.verdict import Verdict
+
+app = command_line()
 
 FILLED = "# " + "x" * 5000 + "\n"
 PACKAGE = {

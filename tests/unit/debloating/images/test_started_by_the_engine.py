@@ -8,7 +8,9 @@ import pytest
 from machine_root import root_of_programs
 from real_engine import address, import_root, needs_engine, running_engine
 
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
+
+app = command_line()
 
 PROBE = Path(__file__).parents[1] / "probe.c"
 CHECK = """

@@ -10,9 +10,11 @@ import pytest
 from fake_registry import FakeRegistry, Handler, digest_of
 from handmade import config_of, entry, layer
 
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.cold_store.index import OBJECT_BYTES, ColdFile, ColdIndex, ColdLayer
 from trimtab.errors import UserError
+
+app = command_line()
 
 OCI = "application/vnd.oci.image"
 LAYER = layer(entry("a", b"a file"))

@@ -15,7 +15,7 @@ from handmade import config_of, entry, layer, oci_image
 from handmade_zstd import chunked
 from machine_root import root_of_programs, tar_of_entered
 
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.cold_store import index as cold_index
 from trimtab.cold_store.credentials import Credentials
 from trimtab.cold_store.index import ColdIndex
@@ -28,6 +28,8 @@ from trimtab.debloating.shipping.artifact import ARTIFACT_TYPE
 from trimtab.errors import UserError
 from trimtab.images.archives.opening import open_image
 from trimtab.zstd import zstd
+
+app = command_line()
 
 OCI = "application/vnd.oci.image"
 CONFIG = {"Entrypoint": ["/bin/sh", "-c"], "Cmd": ["echo b | sort"], "WorkingDir": "/tmp"}

@@ -8,7 +8,7 @@ from typing import Any
 import experiment_files as files
 import pytest
 
-from trimtab.cli.verbs import app
+from trimtab.cli.verbs import command_line
 from trimtab.errors import TrimtabError
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.libraries.whole_environment import WholeEnvironment
@@ -19,6 +19,8 @@ from trimtab.evaluation.runs.debloated import Verification
 from trimtab.records.outcome import Outcome
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import VerifiedWorkload
+
+app = command_line()
 
 NAME = "lenet5_train"
 NOTE = (

@@ -1,0 +1,1 @@
+"""`trimtab debloat`, `trimtab verify` and `trimtab advanced learn`."""
