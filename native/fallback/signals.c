@@ -30,7 +30,6 @@ enum {
 };
 static const unsigned long ours = BIT(SIGTRAP) | BIT(SIGSEGV);
 
-static void (*return_from_signal)(void); /* the C library's, which debuggers recognize */
 static struct sigaction trap_action, fault_action; /* the program's */
 
 static struct sigaction *program_action(int number) {
@@ -116,6 +115,15 @@ handler_function *on_signal(int number, siginfo_t *info, ucontext_t *context) {
   return handler;
 }
 
+/* The C library's, which debuggers recognize. */
+static void (*return_from_signal(void))(void) {
+  static void (*known)(void);
+  struct kernel_action installed;
+  if (!known && !syscall(SYS_rt_sigaction, SIGTRAP, NULL, &installed, sizeof installed.mask))
+    known = installed.restorer;
+  return known;
+}
+
 /* Replaces the C library's sigaction. */
 static int replaced_sigaction(int number, const struct sigaction *action, struct sigaction *old) {
   if (number == SIGTRAP || number == SIGSEGV) {
@@ -130,12 +138,12 @@ static int replaced_sigaction(int number, const struct sigaction *action, struct
   }
   struct kernel_action changed, before, forwarded = handler_of(number);
   if (action) {
+    int handled = action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
     changed = (struct kernel_action){action->sa_sigaction,
                                      (unsigned)action->sa_flags | SA_RESTORER_FLAG,
-                                     return_from_signal,
+                                     handled ? return_from_signal() : NULL,
                                      *(const unsigned long *)&action->sa_mask & ~ours};
-    if (changed.flags & SA_ONSTACK && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN &&
-        remember_handler(number, &changed))
+    if (changed.flags & SA_ONSTACK && handled && remember_handler(number, &changed))
       changed.handler = trimtab_enter;
   }
   if (syscall(SYS_rt_sigaction, number, action ? &changed : NULL, &before, sizeof before.mask))
@@ -204,14 +212,11 @@ static void after_fork_in_child(void) {
 
 void catch_signals(void) {
   struct sigaction action = {.sa_sigaction = trimtab_enter, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-  struct kernel_action installed;
   action.sa_flags |= ANOTHER_FALLBACK; /* if there already is one */
   int had_stack = begin_threads(find_function);
   sigfillset(&action.sa_mask);
   sigaction(SIGTRAP, &action, &trap_action);
   sigaction(SIGSEGV, &action, &fault_action);
-  syscall(SYS_rt_sigaction, SIGTRAP, NULL, &installed, sizeof installed.mask);
-  return_from_signal = installed.restorer;
   if (had_stack) take_handlers();
   unsigned long mask = ours; /* a mask is inherited through exec */
   syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof mask);

@@ -82,13 +82,23 @@ static struct absent *begin_listing(struct walk *walk, long folder) {
   return rows ? absent_of(rows) : NULL;
 }
 
+static const char *hidden;
+
+void hide_once(const char *name) { hidden = name; }
+
+static int is_hidden(const char *name) {
+  if (!hidden || !is_same(hidden, name)) return 0;
+  hidden = NULL;
+  return 1;
+}
+
 /* Remove entries that were restored meanwhile from the kernel's entries. */
 static long without_ours(const struct absent *listing, uint8_t *entries, long bytes) {
   long kept = 0, each;
   for (long at = 0; at < bytes; at += each) {
     const struct listed *listed = (const struct listed *)(entries + at);
     each = listed->bytes;
-    if (is_absent(listing, listed->name)) continue;
+    if (is_absent(listing, listed->name) || is_hidden(listed->name)) continue;
     if (kept != at) /* to a lower address, byte by byte */
       for (long i = 0; i < each; i++) ((volatile uint8_t *)entries)[kept + i] = entries[at + i];
     kept += each;

@@ -61,6 +61,7 @@ __asm__(".text\n"
 extern void enter(void) __attribute__((visibility("hidden")));
 
 static uint8_t *area; /* the address of `enter`, then stubs */
+static uint8_t own_area[AREA_BYTES] __attribute__((aligned(PAGE_BYTES)));
 static int stubs;
 static uint8_t *taken[MOST_STUBS]; /* the calls that the stubs replace */
 static struct {
@@ -85,6 +86,7 @@ static int is_near(const uint8_t *a, const uint8_t *b) {
 
 static int has_area(const uint8_t *near) {
   enum { HINTS = 64 };
+  if (!area && is_near(own_area, near)) area = own_area;
   for (int hint = 0; !area && hint < HINTS; hint++) {
     long wanted = ((long)near & -PAGE_BYTES) - ((long)hint << 24) - AREA_BYTES;
     long at = kernel(__NR_mmap, wanted, AREA_BYTES, PROT_READ | PROT_WRITE,

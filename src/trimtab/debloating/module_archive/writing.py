@@ -1,11 +1,12 @@
 """Write the archive of byte code of a slim Python environment.
 
-The archive begins with the interpreter's magic number of 4 bytes, two numbers of 8 bytes, little
-endian, and a token of 8 bytes. The numbers are where the index begins and ends. The finder's code
-follows, and zeros up to 16 KiB, then the index and blocks of byte code. Before the index and each
-block stands the token, so that a running program does not take another archive for its own.
+The archive begins with the interpreter's magic number of 4 bytes, three numbers of 8 bytes, little
+endian, and a token of 8 bytes. The numbers are where the finder's code and the index begin and the
+index ends. The code of start.py follows, and zeros up to 16 KiB, then the finder's code, the index
+and blocks of byte code. Before the finder's code and each block stands the token, so that a running
+program does not take another archive for its own.
 
-`marshal` writes the code and the index. The index is a pair: the folders of modules, and where each
+`marshal` writes code and the index. The index is a pair: the folders of modules, and where each
 block begins and ends. A folder has its time in ns, the names of modules that it may have (none for
 a package's own folder), and its modules, again written by `marshal`. A module has whether it is a
 package, the time and size of its source, and its block with the first byte and the end there.
@@ -13,6 +14,7 @@ package, the time and size of its source, and its block with the first byte and 
 
 import glob
 import hashlib
+import json
 import marshal
 import os
 import re
@@ -23,46 +25,42 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
-from textwrap import indent
+from types import ModuleType
 
 from trimtab.debloating.fallback import ARCHIVE
-from trimtab.debloating.module_archive import finder
+from trimtab.debloating.module_archive import finder, start
 from trimtab.records.usage import Usage
 
 _BYTE_CODE = re.compile(r"(?P<folder>.*)/__pycache__/(?P<stem>[^/]+)\.(?P<tag>[\w-]+)\.pyc")
 _PATIENCE_S = 60.0
 _BLOCK_BYTES = 1 << 17
-FIRST_BYTES = 1 << 14  # the header and the finder's code are in these
+FIRST_BYTES = 1 << 14  # as in native/file_fallback/python_start.c: the header and the first code
 _TOKEN_BYTES = 8
-_HEADER = struct.Struct(f"<4sQQ{_TOKEN_BYTES}s")
+_HEADER = struct.Struct(f"<4s3Q{_TOKEN_BYTES}s")
 _PYC_HEADER = struct.Struct("<4s3I")  # magic number, flags, the source's time and size (PEP 552)
 _MARSHAL = 4  # the format that all supported interpreters read
 _WHOLE = 0xFFFFFFFF
 _COMPILE = """
-import _frozen_importlib_external as e, marshal, sys
-assert sys.version_info >= (3, 8)
-text = sys.stdin.buffer.read()
-code = compile(text, "<trimtab modules>", "exec", dont_inherit=True, optimize=2)
-sys.stdout.buffer.write(e.MAGIC_NUMBER + sys.implementation.cache_tag.encode() + b"\\0")
-sys.stdout.buffer.write(sys.base_prefix.encode("utf-8", "surrogateescape") + b"\\0")
-sys.stdout.buffer.write(marshal.dumps(code))
+import _frozen_importlib_external as e, _imp, json, marshal, sys
+assert sys.version_info >= (3, 8) and ".abi3.so" in _imp.extension_suffixes()
+codes = [compile(text, "<trimtab modules>", "exec", dont_inherit=True, optimize=2)
+         for text in json.load(sys.stdin)]
+json.dump([e.MAGIC_NUMBER.hex(), sys.implementation.cache_tag, sys.base_prefix, sys.path,
+           *[marshal.dumps(code).hex() for code in codes]], sys.stdout)
 """
 
 
-def hook(without: str) -> str:
+def hook(without: str, has_fallback: bool) -> str:
     """Return the line of a .pth file in `site-packages` by which Python starts with the archive.
 
-    If that is gone, cut off or of another Python, Python runs `without`. The line is short, as
-    Python compiles it at each start; `site` may run it twice, as lib64 leads to lib.
+    It loads the file fallback, which loads the fallback if there is one, and starts the archive. If
+    that is gone, cut off or of another Python, Python runs `without`. The line is short, as Python
+    compiles it at each start; `site` may run it twice.
     """
     return (
-        "import posix, marshal, _frozen_importlib_external as x; n = 'trimtab_modules';"
-        f" n in x.sys.modules or (p := sitedir + '/../../../{ARCHIVE}',"
-        f" d := posix.open(p, {os.O_RDONLY | os.O_CLOEXEC}) if posix.access(p, {os.R_OK}) else -1,"
-        f" h := posix.read(d, {FIRST_BYTES}) if d >= 0 else b'', d < 0 or posix.close(d),"
-        f" (m := type(posix)(n), exec(marshal.loads(h[{_HEADER.size}:]), m.__dict__),"
-        f" m.start(m, sitedir, p, h[4:{_HEADER.size}]))"
-        f" if h[:4] == x.MAGIC_NUMBER and len(h) >= {FIRST_BYTES} else exec({without!r}))\n"
+        "import sys, _imp, _frozen_importlib as i; 'trimtab_modules' in sys.modules or"
+        " _imp.create_dynamic(i.ModuleSpec('trimtab_file_fallback', None, origin=sitedir +"
+        f" '/trimtab_file_fallback.abi3.so')).start({has_fallback}) or exec({without!r})\n"
     )
 
 
@@ -83,12 +81,14 @@ class ArchivedModule:
 
 @dataclass(frozen=True)
 class _Compiled:
-    """The finder's code for an interpreter with this magic number, cache tag and base prefix."""
+    """Code for an interpreter of this magic number, cache tag, base prefix and search path."""
 
     magic: bytes
     tag: str
     base: Path
-    code: bytes
+    search: tuple[str, ...]
+    first: bytes
+    finder: bytes
 
 
 @dataclass
@@ -105,15 +105,16 @@ class _Blocks:
     def add(self, code: bytes) -> tuple[int, int, int]:
         """Add byte code; return its block, and where it begins and ends there."""
         if len(self.open) >= _BLOCK_BYTES:
-            self.done.append(bytes(self.open))
-            self.open = bytearray(self.token)
+            self.end()
         start = len(self.open)
         self.open += code
         return len(self.done), start, len(self.open)
 
-    def whole(self) -> list[bytes]:
-        """Return all blocks."""
-        return [*self.done, bytes(self.open)]
+    def end(self) -> None:
+        """End the block, unless it is empty."""
+        if len(self.open) > len(self.token):
+            self.done.append(bytes(self.open))
+            self.open = bytearray(self.token)
 
 
 def byte_code_read(usages: Iterable[Usage]) -> list[str]:
@@ -135,7 +136,7 @@ def archived(root: Path, byte_code: Iterable[str], python: Path) -> list[Archive
     `python` would not take: of another interpreter, stale, not compared by time, or without its
     source at its side.
     """
-    compiled = _finder_for(python)
+    compiled = _compiled_for(python)
     if compiled is None:
         return []
     places = (root, compiled.base)
@@ -146,35 +147,38 @@ def archived(root: Path, byte_code: Iterable[str], python: Path) -> list[Archive
 
 def can_start(python: Path) -> bool:
     """Return whether the interpreter `python` can start by an archive."""
-    return _finder_for(python) is not None
+    return _compiled_for(python) is not None
 
 
 def write_archive(
-    copy: Path,
-    root: Path,
-    destination: Path,
-    modules: Iterable[ArchivedModule],
-    python: Path,
-    lines: str,
+    copy: Path, root: Path, destination: Path, modules: Iterable[ArchivedModule], python: Path
 ) -> None:
     """Write the archive of the slim environment `copy` of `root`, which will be `destination`.
 
-    A start of `python`, which can, first runs `lines`, those of a .pth file without an archive.
-    Nothing in folders of modules may change later: Python would look into them again.
+    `python` can start by an archive. Nothing in folders of modules may change later: Python would
+    look into them again.
     """
-    compiled = _finder_for(python, lines)
+    compiled = _compiled_for(python)
     assert compiled is not None, "can_start was not asked"
+    packages = [*root.glob("lib/python3*/site-packages")]
     texts = [(each, Path(each.byte_code).read_bytes()[_PYC_HEADER.size :]) for each in modules]
-    digest = hashlib.sha256(compiled.code)
+    digest = hashlib.sha256(compiled.finder)
     for _, text in texts:
         digest.update(text)
     token = digest.digest()[:_TOKEN_BYTES]
-    blocks, inside = _Blocks(token), dict[str, dict[str, tuple[object, ...]]]()
-    for module, text in texts:
-        place = (module.is_package, module.mtime, module.size_bytes, *blocks.add(text))
-        inside.setdefault(module.folder, {})[module.name] = place
-        if module.is_package:
-            inside.setdefault(f"{module.folder}/{module.name}", {})
+    searched = [path for path in (*compiled.search, *map(str, packages)) if Path(path).is_dir()]
+    inside = dict[str, dict[str, tuple[object, ...]]]((path, {}) for path in searched)
+    blocks = _Blocks(token)
+    early = _named_by_hooks(packages)  # each start may import these, and no more
+    for at_start in (True, False):
+        for module, text in texts:
+            if at_start != (module.name in early):
+                continue
+            place = (module.is_package, module.mtime, module.size_bytes, *blocks.add(text))
+            inside.setdefault(module.folder, {})[module.name] = place
+            if module.is_package:
+                inside.setdefault(f"{module.folder}/{module.name}", {})
+        blocks.end()
     folders = {
         str(_moved(folder, root, destination)): (
             _moved(folder, root, copy).stat().st_mtime_ns,
@@ -183,7 +187,14 @@ def write_archive(
         )
         for folder, found in inside.items()
     }
-    _write(copy / ARCHIVE, compiled, token, folders, blocks.whole())
+    without = {
+        path: time
+        for path, (time, names, _) in folders.items()
+        if path in {str(_moved(each, root, destination)) for each in searched}
+        and not any(f"\n{name}\n" in names for name in start.AT_EACH_START)
+    }
+    fitting = _compiled_for(python, repr(without)) or compiled
+    _write(copy / ARCHIVE, fitting, token, folders, blocks.done)
 
 
 def _module_of(path: str, compiled: _Compiled) -> ArchivedModule | None:
@@ -215,20 +226,31 @@ def _module_of(path: str, compiled: _Compiled) -> ArchivedModule | None:
 
 
 @cache
-def _finder_for(python: Path, lines: str = "") -> _Compiled | None:
-    """Return the finder's code for an interpreter; None if it compiles nothing."""
-    words = [str(python), "-I", "-S", "-B", "-c", _COMPILE]
-    body = indent(f"{lines}pass\n", "    ")
-    text = f"{Path(finder.__file__).read_text()}\ndef load_fallbacks(sitedir):\n{body}"
+def _compiled_for(python: Path, folders: str = "{}") -> _Compiled | None:
+    """Return the code for an interpreter; None if it cannot start by an archive.
+
+    `folders` is the text of FOLDERS in start.py; the first code may become too large by it.
+    """
+    words = [str(python), "-I", "-S", "-B", "-X", "no_debug_ranges", "-c", _COMPILE]
+    texts = (f"{_text_of(start)}\nFOLDERS = {folders}\n", _text_of(finder))
     try:
-        done = subprocess.run(words, input=text.encode(), capture_output=True, timeout=_PATIENCE_S)
-    except (OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(
+            words, input=json.dumps(texts), capture_output=True, text=True, timeout=_PATIENCE_S
+        )
+    except (OSError, subprocess.TimeoutExpired, UnicodeError):
         return None
-    tag, _, rest = done.stdout[4:].partition(b"\0")
-    base, end, code = rest.partition(b"\0")
-    if done.returncode or not end or len(code) > FIRST_BYTES - _HEADER.size:
+    if done.returncode:
         return None
-    return _Compiled(done.stdout[:4], tag.decode(), Path(os.fsdecode(base)), code)
+    magic, tag, base, search, *codes = json.loads(done.stdout)
+    first, second = map(bytes.fromhex, codes)
+    if len(first) > FIRST_BYTES - _HEADER.size:
+        return None
+    return _Compiled(bytes.fromhex(magic), tag, Path(base), tuple(search), first, second)
+
+
+def _text_of(module: ModuleType) -> str:
+    assert module.__file__ is not None
+    return Path(module.__file__).read_text()
 
 
 def _moved(path: str, root: Path, place: Path) -> Path:
@@ -256,6 +278,12 @@ def _names(folder: Path) -> str:
     return "\n".join(("", *sorted(names), ""))
 
 
+def _named_by_hooks(packages: Iterable[Path]) -> set[str]:
+    """Return all words in the .pth files of `packages`, among them the modules they import."""
+    hooks = (hook for folder in packages for hook in folder.glob("*.pth"))
+    return {word for hook in hooks for word in re.findall(r"\w+", hook.read_text(errors="replace"))}
+
+
 def _write(
     path: Path,
     compiled: _Compiled,
@@ -263,12 +291,13 @@ def _write(
     folders: Mapping[str, tuple[int, str, bytes]],
     blocks: Sequence[bytes],
 ) -> None:
-    start = FIRST_BYTES
-    index, behind = b"", start if not folders else 0
-    while behind != start + len(index):  # the index has the places of blocks, which lie behind it
-        behind = start + len(index)
-        ends = accumulate(map(len, blocks), initial=behind)
-        index = token + marshal.dumps((dict(folders), list(pairwise(ends))), _MARSHAL)
-    header = _HEADER.pack(compiled.magic, start, start + len(index), token)
-    first = (header + compiled.code).ljust(FIRST_BYTES, b"\0")
-    path.write_bytes(b"".join((first, index, *blocks)))
+    begin = FIRST_BYTES
+    index_at = begin + len(token + compiled.finder)
+    index, end = b"", 0
+    while end != index_at + len(index):  # the index has the places of blocks, which lie behind it
+        end = index_at + len(index)
+        ends = accumulate(map(len, blocks), initial=end)
+        index = marshal.dumps((dict(folders), list(pairwise(ends))), _MARSHAL)
+    header = _HEADER.pack(compiled.magic, begin, index_at, end, token)
+    first = (header + compiled.first).ljust(FIRST_BYTES, b"\0")
+    path.write_bytes(b"".join((first, token, compiled.finder, index, *blocks)))

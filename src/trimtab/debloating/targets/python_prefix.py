@@ -137,14 +137,18 @@ class PythonPrefix(FolderTarget):
         Raises UserError if there is a fallback but no `site-packages`.
         """
         libraries = [path for path in _MODULES if (copy / path).is_file()]
-        modules = self._archived(debloated) if FILE_FALLBACK_LIBRARY in libraries else []
-        has_archive = bool(libraries) and self._can_have_an_archive()
-        without = _without_archive(libraries)
+        has_archive = FILE_FALLBACK_LIBRARY in libraries and self._can_have_an_archive()
+        line = (
+            hook(_FORGET_FOLDERS, FALLBACK_LIBRARY in libraries)
+            if has_archive
+            else _without_archive(libraries)
+        )
         with DirectoryHandle.at(copy) as top:
             rename_in(top, _NAME_IT, {self.root, self.root.resolve()}, destination)
-            _load_fallbacks(top, libraries, hook(without) if has_archive else without)
+            _load_fallbacks(top, libraries, line)
         if has_archive:
-            write_archive(copy, self.root, destination, modules, self._interpreter(), without)
+            modules = self._archived(debloated)
+            write_archive(copy, self.root, destination, modules, self._interpreter())
 
     def _can_have_an_archive(self) -> bool:
         """Return whether the environment has one Python, which can start by an archive."""
