@@ -13,6 +13,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "../own_library/symbols.h"
 #include "../signal_stacks/alternate_stack.h"
 #include "../signal_stacks/handlers.h"
 #include "../signal_stacks/threads.h"
@@ -198,6 +199,19 @@ static int replaced_create(pthread_t *thread, const pthread_attr_t *attributes,
   return create_with_stack(original_create, thread, attributes, routine, argument);
 }
 
+/* The file fallback waits for the first thread, to load this library, by a change of pthread_create. */
+static int free_create(struct dl_phdr_info *info, size_t size, void *data) {
+  struct symbols symbols;
+  const ElfW(Sym) *found;
+  uint32_t next = 0;
+  (void)size;
+  (void)data;
+  if (find_symbols(info, &symbols) && (found = symbol_named(&symbols, "trimtab_leave_threads", &next)) &&
+      found->st_shndx != SHN_UNDEF)
+    ((void (*)(void))(info->dlpi_addr + found->st_value))();
+  return 0;
+}
+
 static sigset_t before_fork;
 static void prepare_fork(void) { take_lock(&before_fork); }
 static void after_fork(void) {
@@ -225,6 +239,7 @@ void catch_signals(void) {
   replace_function("sigprocmask", (uintptr_t)replaced_sigprocmask, NULL);
   replace_function("pthread_sigmask", (uintptr_t)replaced_pthread_sigmask, NULL);
   replace_function("sigaltstack", (uintptr_t)replaced_sigaltstack, NULL);
+  dl_iterate_phdr(free_create, NULL);
   replace_function("pthread_create", (uintptr_t)replaced_create, (void **)&original_create);
   /* It refuses to leave a stack that the kernel does not know. */
   replace_with("__longjmp_chk", "siglongjmp");

@@ -4,21 +4,21 @@
 #include <fcntl.h>
 
 #include "../python_module/methods.h"
+#include "first_thread.h"
 #include "listing.h"
 #include "place.h"
+#include "record.h"
+#include "symbol.h"
 
-enum { FIRST_BYTES = 1 << 14, MAGIC_BYTES = 4, PLACES_BYTES = 32, NOW = 2 /* RTLD_NOW */ };
+enum { FIRST_BYTES = 1 << 14, MAGIC_BYTES = 4, PLACES_BYTES = 32 };
 
-extern void *dlsym(void *library, const char *name) __attribute__((weak));
+/* As writing.py names them: when the other fallback is loaded. */
+enum { NEVER, WITH_THREADS, AT_ONCE };
 
-/* Other programs have none of these: they are not looked up when the library is loaded. */
-#define PYTHON(type, name, ...) type (*name)(__VA_ARGS__) = (type(*)(__VA_ARGS__))dlsym(NULL, #name)
-
-/* Load the other fallback, if the environment has it. */
-static void load_fallback(void) {
-  PYTHON(void *, dlopen, const char *, int);
+static void load_fallback(long when) {
   char path[PATH_BYTES];
-  if (dlopen && path_of(path, 0, "trimtab/libtrimtab-fallback.so")) dlopen(path, NOW);
+  if (when == NEVER || !path_of(path, 0, "trimtab/libtrimtab-fallback.so")) return;
+  if (when == AT_ONCE || notes_mapped || !load_before_threads(path)) load_library(path);
 }
 
 static int read_first(const char *path, uint8_t first[FIRST_BYTES]) {
@@ -30,18 +30,18 @@ static int read_first(const char *path, uint8_t first[FIRST_BYTES]) {
 }
 
 static int start_archive(void) {
-  PYTHON(long, PyImport_GetMagicNumber, void);
-  PYTHON(void *, PyMarshal_ReadObjectFromString, const char *, long);
-  PYTHON(void *, PyModule_New, const char *);
-  PYTHON(void *, PyModule_GetDict, void *);
-  PYTHON(int, PyDict_SetItemString, void *, const char *, void *);
-  PYTHON(void *, PyEval_GetBuiltins, void);
-  PYTHON(void *, PyEval_EvalCode, void *, void *, void *);
-  PYTHON(void *, PyBytes_FromStringAndSize, const char *, long);
-  PYTHON(void *, PyObject_CallMethod, void *, const char *, const char *, ...);
-  PYTHON(int, PyObject_IsTrue, void *);
-  PYTHON(void, PyErr_Clear, void);
-  PYTHON(void, Py_DecRef, void *);
+  FUNCTION(long, PyImport_GetMagicNumber, void);
+  FUNCTION(void *, PyMarshal_ReadObjectFromString, const char *, long);
+  FUNCTION(void *, PyModule_New, const char *);
+  FUNCTION(void *, PyModule_GetDict, void *);
+  FUNCTION(int, PyDict_SetItemString, void *, const char *, void *);
+  FUNCTION(void *, PyEval_GetBuiltins, void);
+  FUNCTION(void *, PyEval_EvalCode, void *, void *, void *);
+  FUNCTION(void *, PyBytes_FromStringAndSize, const char *, long);
+  FUNCTION(void *, PyObject_CallMethod, void *, const char *, const char *, ...);
+  FUNCTION(int, PyObject_IsTrue, void *);
+  FUNCTION(void, PyErr_Clear, void);
+  FUNCTION(void, Py_DecRef, void *);
   uint8_t first[FIRST_BYTES];
   const char *code_at = (const char *)first + MAGIC_BYTES + PLACES_BYTES;
   char path[PATH_BYTES];
@@ -66,12 +66,12 @@ static int start_archive(void) {
   return done != NULL;
 }
 
-/* start(has_fallback): load the fallback too, if there is one. */
-static void *start(void *self, void *has_fallback) {
-  PYTHON(int, PyObject_IsTrue, void *);
-  PYTHON(void *, PyBool_FromLong, long);
+/* start(when): load the other fallback, and return whether the archive was started. */
+static void *start(void *self, void *when) {
+  FUNCTION(long, PyLong_AsLong, void *);
+  FUNCTION(void *, PyBool_FromLong, long);
   (void)self;
-  if (PyObject_IsTrue(has_fallback)) load_fallback();
+  load_fallback(PyLong_AsLong(when));
   return PyBool_FromLong(start_archive());
 }
 

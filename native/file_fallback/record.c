@@ -32,11 +32,14 @@ static void choose_record(void) {
   put(&text, "/fallback.jsonl");
 }
 
+int notes_mapped;
+
 int start_record(char **variables) {
   const char *chosen = variable(variables, "TRIMTAB_FALLBACK");
   const char *record = variable(variables, "TRIMTAB_FALLBACK_RECORD");
   const char *run_at_end = variable(variables, "TRIMTAB_FALLBACK_HOOK");
   all_variables = variables;
+  notes_mapped = variable(variables, "TRIMTAB_MAPPED_RECORD") != NULL;
   if (chosen && is_same(chosen, "strict")) behaviour = STRICT;
   else if (chosen && is_same(chosen, "report")) behaviour = REPORT;
   else if (chosen && !is_same(chosen, "restore"))

@@ -17,6 +17,7 @@
 #include "answer.h"
 #include "calls.h"
 #include "jumps.h"
+#include "known_sites.h"
 #include "system.h"
 
 enum {
@@ -213,6 +214,21 @@ static void find_in_function(const struct dl_phdr_info *info, const struct symbo
   }
 }
 
+static int is_call(const uint8_t *at) { return at[0] == 0x0f && at[1] == 0x05 && comparison_at(at + 2); }
+
+/* Take the calls of an object that are known; returns 0 if they are not. */
+static int take_known(const struct dl_phdr_info *info, const uint8_t *begin, const uint8_t *end) {
+  enum { CALL_BYTES = 8 };
+  const uint32_t *places = NULL;
+  uint8_t *base = (uint8_t *)info->dlpi_addr;
+  uint32_t count = takes_waits ? 0 : known_places(info, &places);
+  for (uint32_t i = 0; i < count; i++)
+    if (base + places[i] < begin || base + places[i] > end - CALL_BYTES || !is_call(base + places[i])) return 0;
+  for (uint32_t i = 0; i < count && stubs < MOST_STUBS; i++)
+    make_stub(base + places[i], comparison_at(base + places[i] + 2));
+  return count > 0;
+}
+
 static const char *base_name(const char *path) {
   const char *name = path;
   for (; *path; path++)
@@ -237,12 +253,37 @@ static int find_in_object(struct dl_phdr_info *info, size_t size, void *data) {
     if (text_count == MOST_TEXTS || !has_area(begin)) continue;
     texts[text_count].begin = (uint8_t *)((uintptr_t)begin & -(uintptr_t)PAGE_BYTES);
     texts[text_count++].end = end;
+    if (take_known(info, begin, end)) continue;
     if (is_linker) find_calls(begin, end, begin, end, 0);
     else
       for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
         find_in_function(info, &symbols, functions[f], begin, end);
   }
   return 0;
+}
+
+/* Write down what is found in this process, where nobody has changed the calls: first in the C library,
+ * then in the linker. Before glibc 2.34 there is another library with some. */
+static int note_object(struct dl_phdr_info *info, size_t size, void *data) {
+  struct known_sites *known = data;
+  int before = stubs, is_linker = known->library_count > 0;
+  find_in_object(info, size, NULL);
+  if (stubs == before) return 0;
+  const uint8_t *id = build_id(info);
+  if (!id || known->linker_count || is_linker != begins_with(base_name(info->dlpi_name), "ld-")) return 1;
+  for (int i = before; i < stubs; i++) {
+    if (!is_call(taken[i])) return 1;
+    known->places[i] = (uint32_t)(taken[i] - (uint8_t *)info->dlpi_addr);
+  }
+  memcpy(is_linker ? known->linker_id : known->library_id, id, BUILD_ID_BYTES);
+  *(is_linker ? &known->linker_count : &known->library_count) = (uint32_t)(stubs - before);
+  return 0;
+}
+
+/* Called when an environment is made; returns whether `known` is complete. */
+__attribute__((visibility("default"))) int trimtab_find_sites(struct known_sites *known);
+int trimtab_find_sites(struct known_sites *known) {
+  return dl_iterate_phdr && !dl_iterate_phdr(note_object, known) && known->linker_count && known->library_count;
 }
 
 static int names_us(struct dl_phdr_info *object, size_t size, void *name) {

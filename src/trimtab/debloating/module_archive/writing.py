@@ -22,6 +22,7 @@ import struct
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -50,17 +51,25 @@ json.dump([e.MAGIC_NUMBER.hex(), sys.implementation.cache_tag, sys.base_prefix, 
 """
 
 
-def hook(without: str, has_fallback: bool) -> str:
+class Loading(IntEnum):
+    """When a start loads the fallback, as native/file_fallback/python_start.c reads it."""
+
+    NEVER = 0
+    WITH_THREADS = 1  # at the first thread, or by a library that names it
+    AT_ONCE = 2
+
+
+def hook(without: str, fallback: Loading) -> str:
     """Return the line of a .pth file in `site-packages` by which Python starts with the archive.
 
-    It loads the file fallback, which loads the fallback if there is one, and starts the archive. If
-    that is gone, cut off or of another Python, Python runs `without`. The line is short, as Python
+    It loads the file fallback, which sees to the other `fallback` and starts the archive. If that
+    is gone, cut off or of another Python, Python runs `without`. The line is short, as Python
     compiles it at each start; `site` may run it twice.
     """
     return (
         "import sys, _imp, _frozen_importlib as i; 'trimtab_modules' in sys.modules or"
         " _imp.create_dynamic(i.ModuleSpec('trimtab_file_fallback', None, origin=sitedir +"
-        f" '/trimtab_file_fallback.abi3.so')).start({has_fallback}) or exec({without!r})\n"
+        f" '/trimtab_file_fallback.abi3.so')).start({fallback:d}) or exec({without!r})\n"
     )
 
 
