@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "place.h"
 
 #include <asm/unistd_64.h>
@@ -105,18 +104,10 @@ static int find_overlay(char named[PATH_BYTES], int (*is_ours)(const char *path)
   return text.whole && is_ours(named) && real_path(named, overlay);
 }
 
-/* The path of a file without links, in few calls, if /proc is mounted. */
-static int path_of_open(const char *path, char to[PATH_BYTES]) {
-  long file = open_path(AT_FDCWD, path, O_PATH, 0);
-  long length = file < 0 ? file : name_of_folder(file, to, PATH_BYTES);
-  if (file >= 0) close_file(file);
-  return length > 0 && *to == '/';
-}
-
 /* ROOT/trimtab/LIBRARY, whatever link it was loaded by. */
 void find_environment(const char *library, char **variables) {
   char named[PATH_BYTES];
-  if (!path_of_open(library, environment_root) && !real_path(library, environment_root)) return;
+  if (!real_path(library, environment_root)) return;
   cut_last(environment_root);
   cut_last(environment_root);
   copy_variable(chosen_store, variables, "TRIMTAB_STORE");

@@ -1,5 +1,5 @@
-/* Starts the archive of modules (src/trimtab/debloating/module_archive) in the environment's Python:
- * runs the code at its beginning. In C, as Python would compile the same again at each start. */
+/* Starts the archive of modules (src/trimtab/debloating/module_archive) in the environment's Python. In
+ * C, as Python would load the code for it at each start, which takes longer than all of this. */
 #include <asm/unistd_64.h>
 #include <fcntl.h>
 
@@ -7,10 +7,22 @@
 #include "first_thread.h"
 #include "listing.h"
 #include "place.h"
+#include "python_api.h"
 #include "record.h"
 #include "symbol.h"
 
-enum { FIRST_BYTES = 1 << 14, MAGIC_BYTES = 4, PLACES_BYTES = 32 };
+enum { FIRST_BYTES = 1 << 12, MAGIC_BYTES = 4, PLACES_BYTES = 32 };
+
+struct python py;
+
+int find_python(void) {
+#define NAME(type, name, ...) #name,
+  static const char *const names[] = {EACH_FUNCTION(NAME) "_Py_NoneStruct", "PyExc_ModuleNotFoundError"};
+  void **to = (void **)&py;
+  for (size_t i = 0; i < sizeof names / sizeof *names && dlsym; i++)
+    if (!(to[i] = dlsym(NULL, names[i]))) return 0;
+  return dlsym != NULL;
+}
 
 /* As writing.py names them: when the other fallback is loaded. */
 enum { NEVER, WITH_THREADS, AT_ONCE };
@@ -29,50 +41,74 @@ static int read_first(const char *path, uint8_t first[FIRST_BYTES]) {
   return got == FIRST_BYTES;
 }
 
-static int start_archive(void) {
-  FUNCTION(long, PyImport_GetMagicNumber, void);
-  FUNCTION(void *, PyMarshal_ReadObjectFromString, const char *, long);
-  FUNCTION(void *, PyModule_New, const char *);
-  FUNCTION(void *, PyModule_GetDict, void *);
-  FUNCTION(int, PyDict_SetItemString, void *, const char *, void *);
-  FUNCTION(void *, PyEval_GetBuiltins, void);
-  FUNCTION(void *, PyEval_EvalCode, void *, void *, void *);
-  FUNCTION(void *, PyBytes_FromStringAndSize, const char *, long);
-  FUNCTION(void *, PyObject_CallMethod, void *, const char *, const char *, ...);
-  FUNCTION(int, PyObject_IsTrue, void *);
-  FUNCTION(void, PyErr_Clear, void);
-  FUNCTION(void, Py_DecRef, void *);
+/* Set a new object, which may be NULL, in a dictionary. */
+static int set_new(void *names, const char *name, void *object) {
+  int is_set = object && !py.PyDict_SetItemString(names, name, object);
+  py.Py_DecRef(object);
+  return is_set;
+}
+
+static int read_archive(void *names) {
   uint8_t first[FIRST_BYTES];
-  const char *code_at = (const char *)first + MAGIC_BYTES + PLACES_BYTES;
+  const char *folders = (const char *)first + MAGIC_BYTES + PLACES_BYTES;
   char path[PATH_BYTES];
   uint32_t magic;
   if (!path_of(path, 0, "trimtab/modules") || !read_first(path, first)) return 0;
   memcpy(&magic, first, sizeof magic);
-  if (magic != (uint32_t)PyImport_GetMagicNumber()) return 0;
-  void *code = PyMarshal_ReadObjectFromString(code_at, FIRST_BYTES - MAGIC_BYTES - PLACES_BYTES);
-  void *module = PyModule_New("trimtab_modules"), *done = NULL;
-  void *places = PyBytes_FromStringAndSize((const char *)first + MAGIC_BYTES, PLACES_BYTES);
-  if (code && module && places) {
-    void *names = PyModule_GetDict(module), *none = NULL;
-    if (!PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins()))
-      none = PyEval_EvalCode(code, names, names);
-    if (none) done = PyObject_CallMethod(module, "start", "OsO", module, path, places);
-    if (done && PyObject_IsTrue(done)) hide_once("00_trimtab_fallback.pth");
-    Py_DecRef(none);
+  return magic == (uint32_t)py.PyImport_GetMagicNumber() &&
+         set_new(names, "path", py.PyUnicode_FromString(path)) &&
+         set_new(names, "places", py.PyBytes_FromStringAndSize((const char *)first + MAGIC_BYTES, PLACES_BYTES)) &&
+         set_new(names, "folders", py.PyMarshal_ReadObjectFromString(folders, first + FIRST_BYTES - (uint8_t *)folders));
+}
+
+static int begins_in(void *text, const char *prefix) {
+  void *begin = py.PySys_GetObject(prefix);
+  return begin && py.PyUnicode_Tailmatch(text, begin, 0, INT32_MAX, BEGINNING) > 0;
+}
+
+/* Forget folders that Python listed before the library was loaded, which lists removed files too. The
+ * base Python of a venv lost no files. */
+static void forget_folders(void) {
+  void *cache = py.PySys_GetObject("path_importer_cache"), *keys = cache ? py.PyDict_Keys(cache) : NULL;
+  for (long i = keys ? py.PyList_Size(keys) : 0; i-- > 0;) {
+    void *folder = py.PyList_GetItem(keys, i);
+    if (begins_in(folder, "prefix") || !begins_in(folder, "base_prefix")) py.PyDict_DelItem(cache, folder);
   }
-  void *const all[] = {code, module, places, done};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) Py_DecRef(all[i]);
-  if (!done) PyErr_Clear();
-  return done != NULL;
+  py.Py_DecRef(keys);
+}
+
+/* A Python that optimizes has other byte code, and one with a prefix for it has it elsewhere. */
+static int is_usual(void) {
+  void *level = py.PyObject_GetAttrString(py.PySys_GetObject("flags"), "optimize");
+  long optimizes = level ? py.PyLong_AsLong(level) : 1;
+  void *prefix = py.PySys_GetObject("pycache_prefix");
+  py.Py_DecRef(level);
+  return !optimizes && (!prefix || prefix == py.none);
+}
+
+static int start_archive(void *self) {
+  void *names = py.PyModule_GetDict(self), *finders = py.PySys_GetObject("meta_path");
+  void *modules = py.PySys_GetObject("modules");
+  if (!names || !finders || !modules || !read_archive(names) || !note_machinery(names)) return 0;
+  forget_folders();
+  long before = py.PySequence_Index(finders, py.PyDict_GetItemString(names, "python"));
+  if (before >= 0 && is_usual()) py.PyList_Insert(finders, before, self);
+  /* `site` runs the lines of a venv's site-packages twice. */
+  if (!py.PyObject_RichCompareBool(py.PySys_GetObject("prefix"), py.PySys_GetObject("base_prefix"), EQUAL))
+    hide_once("00_trimtab_fallback.pth");
+  return !py.PyDict_SetItemString(modules, "trimtab_file_fallback", self);
 }
 
 /* start(when): load the other fallback, and return whether the archive was started. */
 static void *start(void *self, void *when) {
-  FUNCTION(long, PyLong_AsLong, void *);
-  FUNCTION(void *, PyBool_FromLong, long);
-  (void)self;
-  load_fallback(PyLong_AsLong(when));
-  return PyBool_FromLong(start_archive());
+  if (!find_python()) return NULL;
+  load_fallback(py.PyLong_AsLong(when));
+  int started = start_archive(self);
+  py.PyErr_Clear();
+  return py.PyBool_FromLong(started);
 }
 
-const struct method python_methods[] = {{"start", start, ONE_ARGUMENT, NULL}, {NULL, NULL, 0, NULL}};
+const struct method python_methods[] = {{"start", start, ONE_ARGUMENT, NULL},
+                                        {"find_spec", (void *(*)(void *, void *))(void *)find_spec, ANY_ARGUMENTS, NULL},
+                                        {"is_before_python", is_before_python, NO_ARGUMENTS, NULL},
+                                        {NULL, NULL, 0, NULL}};

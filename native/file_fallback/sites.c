@@ -67,7 +67,7 @@ static int stubs;
 static uint8_t *taken[MOST_STUBS]; /* the calls that the stubs replace */
 static struct {
   uint8_t *begin, *end;
-} texts[MOST_TEXTS]; /* the whole pages of these */
+} texts[MOST_TEXTS]; /* of the calls; the whole pages of these are changed */
 static int text_count;
 
 static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t count) {
@@ -229,6 +229,19 @@ static int take_known(const struct dl_phdr_info *info, const uint8_t *begin, con
   return count > 0;
 }
 
+/* The whole pages of the calls that were found in a text, from stub number `from` on. */
+static void note_text(int from) {
+  enum { LONGEST_CHANGE = 14 };
+  if (from == stubs) return;
+  uint8_t *low = taken[from], *high = low;
+  for (int i = from; i < stubs; i++) {
+    if (taken[i] < low) low = taken[i];
+    if (taken[i] > high) high = taken[i];
+  }
+  texts[text_count].begin = (uint8_t *)((uintptr_t)low & -(uintptr_t)PAGE_BYTES);
+  texts[text_count++].end = high + LONGEST_CHANGE;
+}
+
 static const char *base_name(const char *path) {
   const char *name = path;
   for (; *path; path++)
@@ -251,13 +264,13 @@ static int find_in_object(struct dl_phdr_info *info, size_t size, void *data) {
     if (header->p_type != PT_LOAD || !(header->p_flags & PF_X)) continue;
     uint8_t *begin = (uint8_t *)(info->dlpi_addr + header->p_vaddr), *end = begin + header->p_memsz;
     if (text_count == MOST_TEXTS || !has_area(begin)) continue;
-    texts[text_count].begin = (uint8_t *)((uintptr_t)begin & -(uintptr_t)PAGE_BYTES);
-    texts[text_count++].end = end;
-    if (take_known(info, begin, end)) continue;
-    if (is_linker) find_calls(begin, end, begin, end, 0);
-    else
+    int before = stubs;
+    int is_known = take_known(info, begin, end);
+    if (!is_known && is_linker) find_calls(begin, end, begin, end, 0);
+    if (!is_known && !is_linker)
       for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
         find_in_function(info, &symbols, functions[f], begin, end);
+    note_text(before);
   }
   return 0;
 }

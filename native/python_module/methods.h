@@ -2,7 +2,7 @@
 #ifndef TRIMTAB_METHODS_H
 #define TRIMTAB_METHODS_H
 
-enum { ONE_ARGUMENT = 8 /* METH_O */ };
+enum { ANY_ARGUMENTS = 3, NO_ARGUMENTS = 4, ONE_ARGUMENT = 8 }; /* METH_VARARGS and so on */
 
 /* struct PyMethodDef */
 struct method {

@@ -5,8 +5,8 @@ and now and then a read of many modules. Python's own finder lists folders and o
 each. A module comes from here only if Python's own finder would take the same file. Otherwise this
 finder says nothing, and Python searches as ever.
 
-`writing.py` describes the layout, and `start.py` reads this code at the first import. This imports
-only modules that every Python has when `site` runs.
+`writing.py` describes the layout, and `native/file_fallback/python_finder.c` reads this code at the
+first import. This imports only modules that every Python has when `site` runs.
 """
 
 import _frozen_importlib_external as _external
@@ -22,8 +22,6 @@ if MYPY:
     from types import CodeType
     from typing import Any
 
-    from trimtab.debloating.module_archive import start  # as start.py adds it
-
     Entry = tuple[bool, int, int, int, int, int]
     Folder = tuple[int, str, bytes]
 
@@ -32,14 +30,14 @@ _WHOLE = 0xFFFFFFFF  # byte code has times and sizes of sources modulo 2**32
 
 
 class ModuleArchive:
-    """The modules in the archive at `path`, by its index.
+    """The modules in the archive at `path`, by its index. `start` is the module of python_start.c.
 
     Each block begins with `token`: a rebuilt environment has another archive there. Raises
     EOFError, ValueError or TypeError for an index that is cut off.
     """
 
-    def __init__(self, path: str, token: bytes, index: memoryview) -> None:
-        self._path, self._token = path, token
+    def __init__(self, path: str, token: bytes, index: bytes, start: "Any") -> None:
+        self._path, self._token, self._start = path, token, start
         self._folders: dict[str, Folder]
         self._blocks: list[tuple[int, int]]
         self._folders, self._blocks = marshal.loads(index)
@@ -50,7 +48,7 @@ class ModuleArchive:
         """Return what Python's own finder would, or None."""
         if path is None:
             path = sys.path
-        if not isinstance(path, _LISTS) or not start.is_before_python():
+        if not isinstance(path, _LISTS) or not self._start.is_before_python():
             return None
         tail = name.rpartition(".")[2]
         folder = self._folder_of(name, tail, path)

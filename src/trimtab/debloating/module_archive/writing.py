@@ -2,14 +2,16 @@
 
 The archive begins with the interpreter's magic number of 4 bytes, three numbers of 8 bytes, little
 endian, and a token of 8 bytes. The numbers are where the finder's code and the index begin and the
-index ends. The code of start.py follows, and zeros up to 16 KiB, then the finder's code, the index
-and blocks of byte code. Before the finder's code and each block stands the token, so that a running
-program does not take another archive for its own.
+index ends. A dictionary follows, of folders of the search path without modules of _AT_EACH_START,
+with their times in ns, and zeros up to 4 KiB; then the finder's code, the index and blocks of byte
+code. `native/file_fallback/python_start.c` reads the beginning. Before the finder's code and each
+block stands the token, so that a running program does not take another archive for its own.
 
-`marshal` writes code and the index. The index is a pair: the folders of modules, and where each
-block begins and ends. A folder has its time in ns, the names of modules that it may have (none for
-a package's own folder), and its modules, again written by `marshal`. A module has whether it is a
-package, the time and size of its source, and its block with the first byte and the end there.
+`marshal` writes code, the dictionary and the index. The index is a pair: the folders of modules,
+and where each block begins and ends. A folder has its time in ns, the names of modules that it may
+have (none for a package's own folder), and its modules, again written by `marshal`. A module has
+whether it is a package, the time and size of its source, and its block with the first byte and the
+end there.
 """
 
 import glob
@@ -26,16 +28,16 @@ from enum import IntEnum
 from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
-from types import ModuleType
 
 from trimtab.debloating.fallback import ARCHIVE
-from trimtab.debloating.module_archive import finder, start
+from trimtab.debloating.module_archive import finder
 from trimtab.records.usage import Usage
 
 _BYTE_CODE = re.compile(r"(?P<folder>.*)/__pycache__/(?P<stem>[^/]+)\.(?P<tag>[\w-]+)\.pyc")
 _PATIENCE_S = 60.0
 _BLOCK_BYTES = 1 << 17
-FIRST_BYTES = 1 << 14  # as in native/file_fallback/python_start.c: the header and the first code
+FIRST_BYTES = 1 << 12
+_AT_EACH_START = ("sitecustomize", "usercustomize")  # `site` asks for these, which rarely exist
 _TOKEN_BYTES = 8
 _HEADER = struct.Struct(f"<4s3Q{_TOKEN_BYTES}s")
 _PYC_HEADER = struct.Struct("<4s3I")  # magic number, flags, the source's time and size (PEP 552)
@@ -44,10 +46,9 @@ _WHOLE = 0xFFFFFFFF
 _COMPILE = """
 import _frozen_importlib_external as e, _imp, json, marshal, sys
 assert sys.version_info >= (3, 8) and ".abi3.so" in _imp.extension_suffixes()
-codes = [compile(text, "<trimtab modules>", "exec", dont_inherit=True, optimize=2)
-         for text in json.load(sys.stdin)]
+code = compile(sys.stdin.read(), "<trimtab modules>", "exec", dont_inherit=True, optimize=2)
 json.dump([e.MAGIC_NUMBER.hex(), sys.implementation.cache_tag, sys.base_prefix, sys.path,
-           *[marshal.dumps(code).hex() for code in codes]], sys.stdout)
+           marshal.dumps(code).hex()], sys.stdout)
 """
 
 
@@ -67,7 +68,7 @@ def hook(without: str, fallback: Loading) -> str:
     compiles it at each start; `site` may run it twice.
     """
     return (
-        "import sys, _imp, _frozen_importlib as i; 'trimtab_modules' in sys.modules or"
+        "import sys, _imp, _frozen_importlib as i; 'trimtab_file_fallback' in sys.modules or"
         " _imp.create_dynamic(i.ModuleSpec('trimtab_file_fallback', None, origin=sitedir +"
         f" '/trimtab_file_fallback.abi3.so')).start({fallback:d}) or exec({without!r})\n"
     )
@@ -90,14 +91,13 @@ class ArchivedModule:
 
 @dataclass(frozen=True)
 class _Compiled:
-    """Code for an interpreter of this magic number, cache tag, base prefix and search path."""
+    """The finder's code for an interpreter of this magic number, cache tag, prefix and path."""
 
     magic: bytes
     tag: str
     base: Path
     search: tuple[str, ...]
-    first: bytes
-    finder: bytes
+    code: bytes
 
 
 @dataclass
@@ -171,7 +171,7 @@ def write_archive(
     assert compiled is not None, "can_start was not asked"
     packages = [*root.glob("lib/python3*/site-packages")]
     texts = [(each, Path(each.byte_code).read_bytes()[_PYC_HEADER.size :]) for each in modules]
-    digest = hashlib.sha256(compiled.finder)
+    digest = hashlib.sha256(compiled.code)
     for _, text in texts:
         digest.update(text)
     token = digest.digest()[:_TOKEN_BYTES]
@@ -200,10 +200,9 @@ def write_archive(
         path: time
         for path, (time, names, _) in folders.items()
         if path in {str(_moved(each, root, destination)) for each in searched}
-        and not any(f"\n{name}\n" in names for name in start.AT_EACH_START)
+        and not any(f"\n{name}\n" in names for name in _AT_EACH_START)
     }
-    fitting = _compiled_for(python, repr(without)) or compiled
-    _write(copy / ARCHIVE, fitting, token, folders, blocks.done)
+    _write(copy / ARCHIVE, compiled, token, without, folders, blocks.done)
 
 
 def _module_of(path: str, compiled: _Compiled) -> ArchivedModule | None:
@@ -235,31 +234,20 @@ def _module_of(path: str, compiled: _Compiled) -> ArchivedModule | None:
 
 
 @cache
-def _compiled_for(python: Path, folders: str = "{}") -> _Compiled | None:
-    """Return the code for an interpreter; None if it cannot start by an archive.
-
-    `folders` is the text of FOLDERS in start.py; the first code may become too large by it.
-    """
+def _compiled_for(python: Path) -> _Compiled | None:
+    """Return the finder's code for an interpreter; None if it cannot start by an archive."""
     words = [str(python), "-I", "-S", "-B", "-X", "no_debug_ranges", "-c", _COMPILE]
-    texts = (f"{_text_of(start)}\nFOLDERS = {folders}\n", _text_of(finder))
+    text = Path(finder.__file__).read_text()
     try:
         done = subprocess.run(
-            words, input=json.dumps(texts), capture_output=True, text=True, timeout=_PATIENCE_S
+            words, input=text, capture_output=True, text=True, timeout=_PATIENCE_S
         )
     except (OSError, subprocess.TimeoutExpired, UnicodeError):
         return None
     if done.returncode:
         return None
-    magic, tag, base, search, *codes = json.loads(done.stdout)
-    first, second = map(bytes.fromhex, codes)
-    if len(first) > FIRST_BYTES - _HEADER.size:
-        return None
-    return _Compiled(bytes.fromhex(magic), tag, Path(base), tuple(search), first, second)
-
-
-def _text_of(module: ModuleType) -> str:
-    assert module.__file__ is not None
-    return Path(module.__file__).read_text()
+    magic, tag, base, search, code = json.loads(done.stdout)
+    return _Compiled(bytes.fromhex(magic), tag, Path(base), tuple(search), bytes.fromhex(code))
 
 
 def _moved(path: str, root: Path, place: Path) -> Path:
@@ -297,16 +285,19 @@ def _write(
     path: Path,
     compiled: _Compiled,
     token: bytes,
+    without: Mapping[str, int],
     folders: Mapping[str, tuple[int, str, bytes]],
     blocks: Sequence[bytes],
 ) -> None:
     begin = FIRST_BYTES
-    index_at = begin + len(token + compiled.finder)
+    index_at = begin + len(token + compiled.code)
     index, end = b"", 0
     while end != index_at + len(index):  # the index has the places of blocks, which lie behind it
         end = index_at + len(index)
         ends = accumulate(map(len, blocks), initial=end)
         index = marshal.dumps((dict(folders), list(pairwise(ends))), _MARSHAL)
     header = _HEADER.pack(compiled.magic, begin, index_at, end, token)
-    first = (header + compiled.first).ljust(FIRST_BYTES, b"\0")
-    path.write_bytes(b"".join((first, token, compiled.finder, index, *blocks)))
+    first = header + marshal.dumps(dict(without), _MARSHAL)
+    if len(first) > begin:  # of long paths
+        first = header + marshal.dumps({}, _MARSHAL)
+    path.write_bytes(b"".join((first.ljust(begin, b"\0"), token, compiled.code, index, *blocks)))

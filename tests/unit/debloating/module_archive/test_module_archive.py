@@ -19,7 +19,6 @@ from trimtab.debloating.module_archive.writing import (
     FIRST_BYTES,
     Loading,
     archived,
-    can_start,
     hook,
     write_archive,
 )
@@ -195,13 +194,6 @@ def test_other_ways_to_modules_and_loaders(tree: Tree) -> None:
     assert found[-2:] == [1, True]
 
 
-def test_the_first_code_fits(tree: Tree) -> None:
-    assert can_start(tree.python)
-    text = (tree.root / ARCHIVE).read_bytes()
-    folders_bytes = 7000  # paths of folders may be long
-    assert len(text[:FIRST_BYTES].rstrip(b"\0")) < FIRST_BYTES - folders_bytes
-
-
 def test_what_site_asks_for_at_each_start(ours: Tree) -> None:
     asks = [
         "sys.path.remove('') or __import__('site') and None",
@@ -233,7 +225,7 @@ def test_options_of_the_interpreter(ours: Tree, options: tuple[str, ...]) -> Non
 
 
 def test_another_place_of_byte_code(ours: Tree, tmp_path: Path) -> None:
-    has_archive = "'trimtab_modules' in str(sys.meta_path)"
+    has_archive = "'trimtab_file_fallback' in str(sys.meta_path)"
     elsewhere = str(tmp_path / "elsewhere")
     found, _ = ours.check(*SEEN, has_archive, PYTHONPYCACHEPREFIX=elsewhere)
     assert found[-1] is False
