@@ -10,7 +10,11 @@ from trimtab.config.groups.workload import Workload
 from trimtab.debloating.copies.directory_handle import DirectoryHandle
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM
 from trimtab.debloating.copies.renaming import names_any, rename_in
-from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
+from trimtab.debloating.fallback import (
+    FALLBACK_LIBRARY,
+    FILE_FALLBACK_LIBRARY,
+    sidecar_of,
+)
 from trimtab.debloating.module_archive.writing import (
     ArchivedModule,
     Loading,
@@ -177,6 +181,8 @@ def _loading(copy: Path, debloated: Path) -> Loading:
     if not (copy / FALLBACK_LIBRARY).is_file():
         return Loading.NEVER
     for name in Manifest.read(debloated / "manifest.json").files:
+        if not (copy / sidecar_of(name)).is_file():
+            continue  # it lost nothing
         with (copy / name).open("rb") as file:
             loading = read_loading(file)
         needed = loading.needed if loading else ()
