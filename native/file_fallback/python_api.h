@@ -36,6 +36,7 @@
   DO(long, PyUnicode_Tailmatch, void *, void *, long, long, int)      \
   DO(long, PyLong_AsLong, void *)                                     \
   DO(void *, PyBool_FromLong, long)                                   \
+  DO(int, PyArg_ParseTuple, void *, const char *, ...)                \
   DO(int, PyArg_ParseTupleAndKeywords, void *, void *, const char *, char **, ...) \
   DO(void *, PyErr_SetImportErrorSubclass, void *, void *, void *, void *) \
   DO(void, PyErr_Clear, void)                                         \
@@ -59,5 +60,6 @@ enum { EQUAL = 2 /* Py_EQ */, BEGINNING = -1 };
 int note_machinery(void *names);
 void *find_spec(void *self, void *arguments, void *keywords);
 void *is_before_python(void *self, void *nothing);
+void *read_code(void *self, void *arguments);
 
 #endif

@@ -132,7 +132,7 @@ static int is_absent(void *self) {
 }
 
 /* The finder's function; NULL if the archive is gone or damaged. */
-static void *find_by(void *self, void *names, const char *text, const uint64_t places[3], void *token) {
+static void *find_by(void *self, const char *text, const uint64_t places[3]) {
   uint64_t index = places[1] - places[0], end = places[2] - places[0];
   void *code = py.PyMarshal_ReadObjectFromString(text + TOKEN_BYTES, (long)(index - TOKEN_BYTES));
   void *own = py.PyDict_New(), *done = NULL, *archive = NULL, *found = NULL;
@@ -140,33 +140,72 @@ static void *find_by(void *self, void *names, const char *text, const uint64_t p
   if (code && own && bytes && !py.PyDict_SetItemString(own, "__builtins__", py.PyEval_GetBuiltins()))
     done = py.PyEval_EvalCode(code, own, own);
   void *class = done ? py.PyDict_GetItemString(own, "ModuleArchive") : NULL;
-  void *path = py.PyDict_GetItemString(names, "path");
-  if (class && path) archive = py.PyObject_CallFunction(class, "OOOO", path, token, bytes, self);
+  if (class) archive = py.PyObject_CallFunction(class, "OO", bytes, self);
   if (archive) found = py.PyObject_GetAttrString(archive, "find_spec");
   void *const used[] = {code, own, bytes, done, archive};
   for (size_t i = 0; i < sizeof used / sizeof *used; i++) py.Py_DecRef(used[i]);
   return found;
 }
 
+/* Memory with a part of the archive. */
+struct part {
+  uint64_t begin;
+  size_t room; /* of all of it */
+  char bytes[];
+};
+
+static void drop_part(struct part *part) {
+  if (part) drop_memory(part, part->room);
+}
+
+/* Read a part that begins with the token, into `part` if it has the room; NULL if it is not there. */
+static struct part *read_part(struct part *part, void *places, uint64_t begin, uint64_t end) {
+  size_t size = end - begin, room = sizeof *part + size;
+  char path[PATH_BYTES];
+  if (part && part->room < room) {
+    drop_part(part);
+    part = NULL;
+  }
+  if (!part && (part = new_memory(room))) part->room = room;
+  long file = part && path_of(path, 0, "trimtab/modules") ? open_path(AT_FDCWD, path, O_RDONLY, 0) : -1;
+  long got = file < 0 ? -1 : kernel(__NR_pread64, file, (long)part->bytes, (long)size, (long)begin, 0, 0);
+  if (file >= 0) close_file(file);
+  if (got == (long)size && !memcmp(part->bytes, py.PyBytes_AsString(places) + TOKEN_AT, TOKEN_BYTES)) {
+    part->begin = begin;
+    return part;
+  }
+  drop_part(part);
+  return NULL;
+}
+
 static void *load_finder(void *self, void *names) {
   void *places = py.PyDict_GetItemString(names, "places"), *found = NULL;
-  const char *bytes = places ? py.PyBytes_AsString(places) : NULL;
   uint64_t at[TOKEN_AT / sizeof(uint64_t)];
-  char path[PATH_BYTES];
-  if (!bytes || !path_of(path, 0, "trimtab/modules")) return NULL;
-  memcpy(at, bytes, sizeof at);
+  if (!places) return NULL;
+  memcpy(at, py.PyBytes_AsString(places), sizeof at);
   if (at[0] + TOKEN_BYTES > at[1] || at[1] > at[2]) return NULL;
-  size_t size = at[2] - at[0];
-  char *text = new_memory(size);
-  long file = text ? open_path(AT_FDCWD, path, O_RDONLY, 0) : -1;
-  long got = file < 0 ? -1 : kernel(__NR_pread64, file, (long)text, (long)size, (long)at[0], 0, 0);
-  void *token = py.PyBytes_FromStringAndSize(bytes + TOKEN_AT, TOKEN_BYTES);
-  if (file >= 0) close_file(file);
-  if (token && got == (long)size && !memcmp(text, bytes + TOKEN_AT, TOKEN_BYTES))
-    found = find_by(self, names, text, at, token);
-  py.Py_DecRef(token);
-  if (text) drop_memory(text, size);
+  struct part *part = read_part(NULL, places, at[0], at[2]);
+  if (part) found = find_by(self, part->bytes, at);
+  drop_part(part);
   return found;
+}
+
+/* read_code(begin, end, from, to): the code at bytes `from` to `to` of a block; None if that is gone. The
+ * block stays, as the next module is often in it; while Python makes code of it, others read another. */
+void *read_code(void *self, void *arguments) {
+  static struct part *kept;
+  unsigned long long begin, end, from, to;
+  void *places = py.PyDict_GetItemString(py.PyModule_GetDict(self), "places"), *code = NULL;
+  if (!py.PyArg_ParseTuple(arguments, "KKKK", &begin, &end, &from, &to)) return NULL;
+  if (from > to || to > end - begin || begin > end || !places) end = begin = from = to = 0;
+  struct part *part = __atomic_exchange_n(&kept, NULL, __ATOMIC_ACQ_REL);
+  if (!part || part->begin != begin || part->room < sizeof *part + (end - begin))
+    part = begin < end ? read_part(part, places, begin, end) : part;
+  if (part && begin < end && !(code = py.PyMarshal_ReadObjectFromString(part->bytes + from, (long)(to - from))))
+    py.PyErr_Clear();
+  drop_part(__atomic_exchange_n(&kept, part, __ATOMIC_ACQ_REL));
+  if (!code) py.Py_IncRef(code = py.none);
+  return code;
 }
 
 static void *finder(void *self) {

@@ -56,7 +56,6 @@ static int read_archive(void *names) {
   if (!path_of(path, 0, "trimtab/modules") || !read_first(path, first)) return 0;
   memcpy(&magic, first, sizeof magic);
   return magic == (uint32_t)py.PyImport_GetMagicNumber() &&
-         set_new(names, "path", py.PyUnicode_FromString(path)) &&
          set_new(names, "places", py.PyBytes_FromStringAndSize((const char *)first + MAGIC_BYTES, PLACES_BYTES)) &&
          set_new(names, "folders", py.PyMarshal_ReadObjectFromString(folders, first + FIRST_BYTES - (uint8_t *)folders));
 }
@@ -111,4 +110,5 @@ static void *start(void *self, void *when) {
 const struct method python_methods[] = {{"start", start, ONE_ARGUMENT, NULL},
                                         {"find_spec", (void *(*)(void *, void *))(void *)find_spec, ANY_ARGUMENTS, NULL},
                                         {"is_before_python", is_before_python, NO_ARGUMENTS, NULL},
+                                        {"read_code", read_code, SEVERAL_ARGUMENTS, NULL},
                                         {NULL, NULL, 0, NULL}};

@@ -2,7 +2,7 @@
 #ifndef TRIMTAB_METHODS_H
 #define TRIMTAB_METHODS_H
 
-enum { ANY_ARGUMENTS = 3, NO_ARGUMENTS = 4, ONE_ARGUMENT = 8 }; /* METH_VARARGS and so on */
+enum { SEVERAL_ARGUMENTS = 1, ANY_ARGUMENTS = 3, NO_ARGUMENTS = 4, ONE_ARGUMENT = 8 }; /* METH_VARARGS and so on */
 
 /* struct PyMethodDef */
 struct method {

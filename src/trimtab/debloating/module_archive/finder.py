@@ -30,18 +30,16 @@ _WHOLE = 0xFFFFFFFF  # byte code has times and sizes of sources modulo 2**32
 
 
 class ModuleArchive:
-    """The modules in the archive at `path`, by its index. `start` is the module of python_start.c.
+    """The modules in the archive, by its index. `start` is the module of python_start.c.
 
-    Each block begins with `token`: a rebuilt environment has another archive there. Raises
-    EOFError, ValueError or TypeError for an index that is cut off.
+    Raises EOFError, ValueError or TypeError for an index that is cut off.
     """
 
-    def __init__(self, path: str, token: bytes, index: bytes, start: "Any") -> None:
-        self._path, self._token, self._start = path, token, start
+    def __init__(self, index: bytes, start: "Any") -> None:
+        self._start = start
         self._folders: dict[str, Folder]
         self._blocks: list[tuple[int, int]]
         self._folders, self._blocks = marshal.loads(index)
-        self._block: tuple[int, bytes] = (-1, b"")
         self._modules: dict[str, dict[str, Entry]] = {}  # by folder, then name
 
     def find_spec(self, name: str, path: "Sequence[str] | None") -> "ModuleSpec | None":
@@ -71,16 +69,6 @@ class ModuleArchive:
         spec.loader.get_code = _CodeOnce(self, spec.loader, entry)
         found: ModuleSpec = spec
         return found
-
-    def _bytes(self, start: int, end: int) -> bytes:
-        descriptor = posix.open(self._path, posix.O_RDONLY | posix.O_CLOEXEC)
-        try:
-            text = posix.pread(descriptor, end - start, start)
-        finally:
-            posix.close(descriptor)
-        if text[: len(self._token)] != self._token:
-            raise ValueError
-        return text
 
     def _folder_of(self, name: str, tail: str, path: "Sequence[str]") -> "str | None":
         """Return the folder of `path` in which Python finds the module, if the archive has it."""
@@ -128,15 +116,11 @@ class ModuleArchive:
             status = posix.stat(path)
             if (int(status.st_mtime) & _WHOLE, status.st_size & _WHOLE) != (mtime, size):
                 return None
-            number, text = self._block
-            if number != block:
-                text = self._bytes(*self._blocks[block])
-                self._block = (block, text)
-            code: CodeType = marshal.loads(memoryview(text)[start:end])
-            if code.co_filename != path:
+            code: CodeType | None = self._start.read_code(*self._blocks[block], start, end)
+            if code is not None and code.co_filename != path:
                 _imp._fix_co_filename(code, path)  # type: ignore[attr-defined]
             return code
-        except (OSError, EOFError, ValueError, TypeError, AttributeError):
+        except (OSError, TypeError, AttributeError):
             return None  # Python says what is wrong
 
 
