@@ -3,6 +3,7 @@
 #include <asm/unistd_64.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 
 #include "answer.h"
 #include "place.h"
@@ -131,81 +132,62 @@ static int is_absent(void *self) {
   return folders >= 0;
 }
 
+/* The whole archive. A rebuilt environment has another file there. */
+static struct {
+  const char *bytes;
+  uint64_t size;
+} archive;
+
+static int map_archive(void) {
+  char path[PATH_BYTES];
+  struct status status;
+  if (archive.bytes) return 1;
+  long file = path_of(path, 0, "trimtab/modules") ? open_path(AT_FDCWD, path, O_RDONLY, 0) : -1;
+  if (file < 0) return 0;
+  long at = KERNEL(__NR_fstat, file, &status, 0, 0);
+  if (!at) at = kernel(__NR_mmap, 0, status.bytes, PROT_READ, MAP_PRIVATE, file, 0);
+  close_file(file);
+  if (at < 0 && at > -PATH_BYTES) return 0;
+  archive.size = (uint64_t)status.bytes;
+  archive.bytes = (const char *)at;
+  return 1;
+}
+
 /* The finder's function; NULL if the archive is gone or damaged. */
-static void *find_by(void *self, const char *text, const uint64_t places[3]) {
-  uint64_t index = places[1] - places[0], end = places[2] - places[0];
-  void *code = py.PyMarshal_ReadObjectFromString(text + TOKEN_BYTES, (long)(index - TOKEN_BYTES));
-  void *own = py.PyDict_New(), *done = NULL, *archive = NULL, *found = NULL;
-  void *bytes = py.PyBytes_FromStringAndSize(text + index, (long)(end - index));
-  if (code && own && bytes && !py.PyDict_SetItemString(own, "__builtins__", py.PyEval_GetBuiltins()))
+static void *load_finder(void *self, void *names) {
+  void *places = py.PyDict_GetItemString(names, "places");
+  uint64_t at[TOKEN_AT / sizeof(uint64_t)]; /* of the finder's code, the index and its end */
+  if (!places || !map_archive()) return NULL;
+  const char *expected = py.PyBytes_AsString(places);
+  memcpy(at, expected, sizeof at);
+  if (at[0] + TOKEN_BYTES > at[1] || at[1] > at[2] || at[2] > archive.size) return NULL;
+  const char *text = archive.bytes + at[0];
+  if (memcmp(text, expected + TOKEN_AT, TOKEN_BYTES)) return NULL;
+  void *code = py.PyMarshal_ReadObjectFromString(text + TOKEN_BYTES, (long)(at[1] - at[0] - TOKEN_BYTES));
+  void *index = py.PyMarshal_ReadObjectFromString(archive.bytes + at[1], (long)(at[2] - at[1]));
+  void *own = py.PyDict_New(), *done = NULL, *object = NULL, *found = NULL;
+  if (code && own && index && !py.PyDict_SetItemString(own, "__builtins__", py.PyEval_GetBuiltins()))
     done = py.PyEval_EvalCode(code, own, own);
   void *class = done ? py.PyDict_GetItemString(own, "ModuleArchive") : NULL;
-  if (class) archive = py.PyObject_CallFunction(class, "OO", bytes, self);
-  if (archive) found = py.PyObject_GetAttrString(archive, "find_spec");
-  void *const used[] = {code, own, bytes, done, archive};
+  if (class) object = py.PyObject_CallFunction(class, "OO", index, self);
+  if (object) found = py.PyObject_GetAttrString(object, "find_spec");
+  void *const used[] = {code, own, index, done, object};
   for (size_t i = 0; i < sizeof used / sizeof *used; i++) py.Py_DecRef(used[i]);
   return found;
 }
 
-/* Memory with a part of the archive. */
-struct part {
-  uint64_t begin;
-  size_t room; /* of all of it */
-  char bytes[];
-};
-
-static void drop_part(struct part *part) {
-  if (part) drop_memory(part, part->room);
-}
-
-/* Read a part that begins with the token, into `part` if it has the room; NULL if it is not there. */
-static struct part *read_part(struct part *part, void *places, uint64_t begin, uint64_t end) {
-  size_t size = end - begin, room = sizeof *part + size;
-  char path[PATH_BYTES];
-  if (part && part->room < room) {
-    drop_part(part);
-    part = NULL;
-  }
-  if (!part && (part = new_memory(room))) part->room = room;
-  long file = part && path_of(path, 0, "trimtab/modules") ? open_path(AT_FDCWD, path, O_RDONLY, 0) : -1;
-  long got = file < 0 ? -1 : kernel(__NR_pread64, file, (long)part->bytes, (long)size, (long)begin, 0, 0);
-  if (file >= 0) close_file(file);
-  if (got == (long)size && !memcmp(part->bytes, py.PyBytes_AsString(places) + TOKEN_AT, TOKEN_BYTES)) {
-    part->begin = begin;
-    return part;
-  }
-  drop_part(part);
-  return NULL;
-}
-
-static void *load_finder(void *self, void *names) {
-  void *places = py.PyDict_GetItemString(names, "places"), *found = NULL;
-  uint64_t at[TOKEN_AT / sizeof(uint64_t)];
-  if (!places) return NULL;
-  memcpy(at, py.PyBytes_AsString(places), sizeof at);
-  if (at[0] + TOKEN_BYTES > at[1] || at[1] > at[2]) return NULL;
-  struct part *part = read_part(NULL, places, at[0], at[2]);
-  if (part) found = find_by(self, part->bytes, at);
-  drop_part(part);
-  return found;
-}
-
-/* read_code(begin, end, from, to): the code at bytes `from` to `to` of a block; None if that is gone. The
- * block stays, as the next module is often in it; while Python makes code of it, others read another. */
+/* read_code(from, to): what is at these bytes of the archive; None if it is damaged. */
 void *read_code(void *self, void *arguments) {
-  static struct part *kept;
-  unsigned long long begin, end, from, to;
-  void *places = py.PyDict_GetItemString(py.PyModule_GetDict(self), "places"), *code = NULL;
-  if (!py.PyArg_ParseTuple(arguments, "KKKK", &begin, &end, &from, &to)) return NULL;
-  if (from > to || to > end - begin || begin > end || !places) end = begin = from = to = 0;
-  struct part *part = __atomic_exchange_n(&kept, NULL, __ATOMIC_ACQ_REL);
-  if (!part || part->begin != begin || part->room < sizeof *part + (end - begin))
-    part = begin < end ? read_part(part, places, begin, end) : part;
-  if (part && begin < end && !(code = py.PyMarshal_ReadObjectFromString(part->bytes + from, (long)(to - from))))
-    py.PyErr_Clear();
-  drop_part(__atomic_exchange_n(&kept, part, __ATOMIC_ACQ_REL));
-  if (!code) py.Py_IncRef(code = py.none);
-  return code;
+  unsigned long long from, to;
+  void *code = NULL;
+  (void)self;
+  if (!py.PyArg_ParseTuple(arguments, "KK", &from, &to)) return NULL;
+  if (from <= to && to <= archive.size)
+    code = py.PyMarshal_ReadObjectFromString(archive.bytes + from, (long)(to - from));
+  if (code) return code;
+  py.PyErr_Clear();
+  py.Py_IncRef(py.none);
+  return py.none;
 }
 
 static void *finder(void *self) {

@@ -1,9 +1,9 @@
 """Find modules in an archive of byte code, in programs of a slim environment.
 
-A module of the archive takes two or three system calls: the statuses of its folders and its source,
-and now and then a read of many modules. Python's own finder lists folders and opens a file for
-each. A module comes from here only if Python's own finder would take the same file. Otherwise this
-finder says nothing, and Python searches as ever.
+A module of the archive takes two or three system calls: the statuses of its folders and its source.
+Python's own finder lists folders and opens a file for each. A module comes from here only if
+Python's own finder would take the same file. Otherwise this finder says nothing, and Python
+searches as ever.
 
 `writing.py` describes the layout, and `native/file_fallback/python_finder.c` reads this code at the
 first import. This imports only modules that every Python has when `site` runs.
@@ -22,7 +22,7 @@ if MYPY:
     from types import CodeType
     from typing import Any
 
-    Entry = tuple[bool, int, int, int, int, int]
+    Entry = tuple[bool, int, int, int, int]
     Folder = tuple[int, str, bytes]
 
 _LISTS = (list, tuple, _external._NamespacePath)  # type: ignore[attr-defined]
@@ -30,16 +30,10 @@ _WHOLE = 0xFFFFFFFF  # byte code has times and sizes of sources modulo 2**32
 
 
 class ModuleArchive:
-    """The modules in the archive, by its index. `start` is the module of python_start.c.
+    """The modules in the archive, by its index. `start` is the module of python_start.c."""
 
-    Raises EOFError, ValueError or TypeError for an index that is cut off.
-    """
-
-    def __init__(self, index: bytes, start: "Any") -> None:
-        self._start = start
-        self._folders: dict[str, Folder]
-        self._blocks: list[tuple[int, int]]
-        self._folders, self._blocks = marshal.loads(index)
+    def __init__(self, index: "dict[str, Folder]", start: "Any") -> None:
+        self._folders, self._start = index, start
         self._modules: dict[str, dict[str, Entry]] = {}  # by folder, then name
 
     def find_spec(self, name: str, path: "Sequence[str] | None") -> "ModuleSpec | None":
@@ -111,12 +105,12 @@ class ModuleArchive:
 
     def code_of(self, path: str, entry: "Entry") -> "CodeType | None":
         """Return the code of the source at `path`; None if that changed or the archive is gone."""
-        _, mtime, size, block, start, end = entry
+        _, mtime, size, start, end = entry
         try:
             status = posix.stat(path)
             if (int(status.st_mtime) & _WHOLE, status.st_size & _WHOLE) != (mtime, size):
                 return None
-            code: CodeType | None = self._start.read_code(*self._blocks[block], start, end)
+            code: CodeType | None = self._start.read_code(start, end)
             if code is not None and code.co_filename != path:
                 _imp._fix_co_filename(code, path)  # type: ignore[attr-defined]
             return code

@@ -3,15 +3,14 @@
 The archive begins with the interpreter's magic number of 4 bytes, three numbers of 8 bytes, little
 endian, and a token of 8 bytes. The numbers are where the finder's code and the index begin and the
 index ends. A dictionary follows, of folders of the search path without modules of _AT_EACH_START,
-with their times in ns, and zeros up to 4 KiB; then the finder's code, the index and blocks of byte
-code. `native/file_fallback/python_start.c` reads the beginning. Before the finder's code and each
-block stands the token, so that a running program does not take another archive for its own.
+with their times in ns, and zeros up to 4 KiB; then the byte code of all modules, the finder's code
+and the index. `native/file_fallback/python_start.c` reads the beginning. Before the finder's code
+stands the token again, as another archive may have taken the place of the one that was begun.
 
-`marshal` writes code, the dictionary and the index. The index is a pair: the folders of modules,
-and where each block begins and ends. A folder has its time in ns, the names of modules that it may
-have (none for a package's own folder), and its modules, again written by `marshal`. A module has
-whether it is a package, the time and size of its source, and its block with the first byte and the
-end there.
+`marshal` writes code, the dictionary and the index: the folders of modules. A folder has its time
+in ns, the names of modules that it may have (none for a package's own folder), and its modules,
+again written by `marshal`. A module has whether it is a package, the time and size of its source,
+and where its byte code begins and ends.
 """
 
 import glob
@@ -23,7 +22,7 @@ import re
 import struct
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from itertools import accumulate, pairwise
@@ -35,7 +34,6 @@ from trimtab.records.usage import Usage
 
 _BYTE_CODE = re.compile(r"(?P<folder>.*)/__pycache__/(?P<stem>[^/]+)\.(?P<tag>[\w-]+)\.pyc")
 _PATIENCE_S = 60.0
-_BLOCK_BYTES = 1 << 17
 FIRST_BYTES = 1 << 12
 _AT_EACH_START = ("sitecustomize", "usercustomize")  # `site` asks for these, which rarely exist
 _TOKEN_BYTES = 8
@@ -100,32 +98,6 @@ class _Compiled:
     code: bytes
 
 
-@dataclass
-class _Blocks:
-    """The byte code of modules, one after the other, in blocks that begin with `token`."""
-
-    token: bytes
-    done: list[bytes] = field(default_factory=list)
-    open: bytearray = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.open = bytearray(self.token)
-
-    def add(self, code: bytes) -> tuple[int, int, int]:
-        """Add byte code; return its block, and where it begins and ends there."""
-        if len(self.open) >= _BLOCK_BYTES:
-            self.end()
-        start = len(self.open)
-        self.open += code
-        return len(self.done), start, len(self.open)
-
-    def end(self) -> None:
-        """End the block, unless it is empty."""
-        if len(self.open) > len(self.token):
-            self.done.append(bytes(self.open))
-            self.open = bytearray(self.token)
-
-
 def byte_code_read(usages: Iterable[Usage]) -> list[str]:
     """Return the paths of the byte code that the runs of `usages` read, sorted."""
     return sorted(
@@ -177,17 +149,13 @@ def write_archive(
     token = digest.digest()[:_TOKEN_BYTES]
     searched = [path for path in (*compiled.search, *map(str, packages)) if Path(path).is_dir()]
     inside = dict[str, dict[str, tuple[object, ...]]]((path, {}) for path in searched)
-    blocks = _Blocks(token)
-    early = _named_by_hooks(packages)  # each start may import these, and no more
-    for at_start in (True, False):
-        for module, text in texts:
-            if at_start != (module.name in early):
-                continue
-            place = (module.is_package, module.mtime, module.size_bytes, *blocks.add(text))
-            inside.setdefault(module.folder, {})[module.name] = place
-            if module.is_package:
-                inside.setdefault(f"{module.folder}/{module.name}", {})
-        blocks.end()
+    ends = accumulate((len(text) for _, text in texts), initial=FIRST_BYTES)
+    for (module, _), place in zip(texts, pairwise(ends), strict=True):
+        inside.setdefault(module.folder, {})[module.name] = (
+            module.is_package, module.mtime, module.size_bytes, *place,
+        )  # fmt: skip
+        if module.is_package:
+            inside.setdefault(f"{module.folder}/{module.name}", {})
     folders = {
         str(_moved(folder, root, destination)): (
             _moved(folder, root, copy).stat().st_mtime_ns,
@@ -202,7 +170,7 @@ def write_archive(
         if path in {str(_moved(each, root, destination)) for each in searched}
         and not any(f"\n{name}\n" in names for name in _AT_EACH_START)
     }
-    _write(copy / ARCHIVE, compiled, token, without, folders, blocks.done)
+    _write(copy / ARCHIVE, compiled, token, without, folders, [text for _, text in texts])
 
 
 def _module_of(path: str, compiled: _Compiled) -> ArchivedModule | None:
@@ -275,29 +243,22 @@ def _names(folder: Path) -> str:
     return "\n".join(("", *sorted(names), ""))
 
 
-def _named_by_hooks(packages: Iterable[Path]) -> set[str]:
-    """Return all words in the .pth files of `packages`, among them the modules they import."""
-    hooks = (hook for folder in packages for hook in folder.glob("*.pth"))
-    return {word for hook in hooks for word in re.findall(r"\w+", hook.read_text(errors="replace"))}
-
-
 def _write(
     path: Path,
     compiled: _Compiled,
     token: bytes,
     without: Mapping[str, int],
     folders: Mapping[str, tuple[int, str, bytes]],
-    blocks: Sequence[bytes],
+    texts: Sequence[bytes],
 ) -> None:
-    begin = FIRST_BYTES
-    index_at = begin + len(token + compiled.code)
-    index, end = b"", 0
-    while end != index_at + len(index):  # the index has the places of blocks, which lie behind it
-        end = index_at + len(index)
-        ends = accumulate(map(len, blocks), initial=end)
-        index = marshal.dumps((dict(folders), list(pairwise(ends))), _MARSHAL)
-    header = _HEADER.pack(compiled.magic, begin, index_at, end, token)
+    index = marshal.dumps(dict(folders), _MARSHAL)
+    places = accumulate(
+        (len(token + compiled.code), len(index)), initial=FIRST_BYTES + sum(map(len, texts))
+    )
+    header = _HEADER.pack(compiled.magic, *places, token)
     first = header + marshal.dumps(dict(without), _MARSHAL)
-    if len(first) > begin:  # of long paths
+    if len(first) > FIRST_BYTES:  # of long paths
         first = header + marshal.dumps({}, _MARSHAL)
-    path.write_bytes(b"".join((first.ljust(begin, b"\0"), token, compiled.code, index, *blocks)))
+    path.write_bytes(
+        b"".join((first.ljust(FIRST_BYTES, b"\0"), *texts, token, compiled.code, index))
+    )
