@@ -85,26 +85,29 @@ static int is_usual(void) {
   return !optimizes && (!prefix || prefix == py.none);
 }
 
-static int start_archive(void *self) {
+static void start_archive(void *self) {
   void *names = py.PyModule_GetDict(self), *finders = py.PySys_GetObject("meta_path");
-  void *modules = py.PySys_GetObject("modules");
-  if (!names || !finders || !modules || !read_archive(names) || !note_machinery(names)) return 0;
-  forget_folders();
+  if (!names || !finders || !read_archive(names) || !note_machinery(names)) return;
   long before = py.PySequence_Index(finders, py.PyDict_GetItemString(names, "python"));
   if (before >= 0 && is_usual()) py.PyList_Insert(finders, before, self);
   /* `site` runs the lines of a venv's site-packages twice. */
   if (!py.PyObject_RichCompareBool(py.PySys_GetObject("prefix"), py.PySys_GetObject("base_prefix"), EQUAL))
     hide_once("00_trimtab_fallback.pth");
-  return !py.PyDict_SetItemString(modules, "trimtab_file_fallback", self);
 }
 
-/* start(when): load the other fallback, and return whether the archive was started. */
+/* start(when): load the other fallback, and start the archive unless it is damaged. */
 static void *start(void *self, void *when) {
-  if (!find_python()) return NULL;
-  load_fallback(py.PyLong_AsLong(when));
-  int started = start_archive(self);
-  py.PyErr_Clear();
-  return py.PyBool_FromLong(started);
+  void *modules = find_python() ? py.PySys_GetObject("modules") : NULL;
+  if (!modules) return NULL;
+  if (!py.PyDict_GetItemString(modules, "trimtab_file_fallback")) {
+    load_fallback(py.PyLong_AsLong(when));
+    forget_folders();
+    start_archive(self);
+    py.PyDict_SetItemString(modules, "trimtab_file_fallback", self);
+    py.PyErr_Clear();
+  }
+  py.Py_IncRef(py.none);
+  return py.none;
 }
 
 const struct method python_methods[] = {{"start", start, ONE_ARGUMENT, NULL},

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trimtab.config.groups.debloat import Debloat, Fallback, Remove
+from trimtab.config.groups.debloat import Debloat, Fallback, Remove, Share
 from trimtab.config.groups.workload import Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
@@ -71,7 +71,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         place.mkdir(exist_ok=True)
         stage = DebloatStage("product", "here", [], [product], Debloat(name="x", remove=remove))
         debloat_target(stage, [folder / "usage.json"], place)
-        PythonPrefix(original).build(place, "auto", Source(Fallback.ORIGINAL), place / "env")
+        PythonPrefix(original).build(place, Share.AUTO, Source(Fallback.ORIGINAL), place / "env")
     return folder
 
 
@@ -143,6 +143,10 @@ print(*found, is_there(), sizes)
 @pytest.mark.parametrize("before", ["", "import numpy"])
 def test_the_fallback_is_there_before_the_first_thread(folder: Path, before: str) -> None:
     """Each thread has a stack of it, whether a slim library was loaded before it or not."""
-    command = [folder / "files/env/bin/python", "-c", FIRST_THREAD.format(before=before)]
+    command: list[str | Path] = [
+        folder / "files/env/bin/python",
+        "-c",
+        FIRST_THREAD.format(before=before),
+    ]
     found = subprocess.check_output(command, text=True)
     assert found == f"{bool(before)} True {[1 << 16] * 4}\n"

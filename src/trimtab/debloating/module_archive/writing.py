@@ -58,17 +58,17 @@ class Loading(IntEnum):
     AT_ONCE = 2
 
 
-def hook(without: str, fallback: Loading) -> str:
+def hook(fallback: Loading) -> str:
     """Return the line of a .pth file in `site-packages` by which Python starts with the archive.
 
-    It loads the file fallback, which sees to the other `fallback` and starts the archive. If that
-    is gone, cut off or of another Python, Python runs `without`. The line is short, as Python
-    compiles it at each start; `site` may run it twice.
+    It loads the file fallback, which sees to the other `fallback` and starts the archive, unless
+    that is gone, cut off or of another Python. The line is short, as Python compiles it at each
+    start; `site` may run it twice.
     """
     return (
-        "import sys, _imp, _frozen_importlib as i; 'trimtab_file_fallback' in sys.modules or"
-        " _imp.create_dynamic(i.ModuleSpec('trimtab_file_fallback', None, origin=sitedir +"
-        f" '/trimtab_file_fallback.abi3.so')).start({fallback:d}) or exec({without!r})\n"
+        "import _imp, _frozen_importlib as i; _imp.create_dynamic(i.ModuleSpec("
+        "'trimtab_file_fallback', None, origin=sitedir + '/trimtab_file_fallback.abi3.so'))"
+        f".start({fallback:d})\n"
     )
 
 

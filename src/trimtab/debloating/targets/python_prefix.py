@@ -145,11 +145,7 @@ class PythonPrefix(FolderTarget):
         """
         libraries = [path for path in _MODULES if (copy / path).is_file()]
         has_archive = FILE_FALLBACK_LIBRARY in libraries and self._can_have_an_archive()
-        line = (
-            hook(_FORGET_FOLDERS, _loading(copy, debloated))
-            if has_archive
-            else _without_archive(libraries)
-        )
+        line = hook(_loading(copy, debloated)) if has_archive else _without_archive(libraries)
         with DirectoryHandle.at(copy) as top:
             rename_in(top, _NAME_IT, {self.root, self.root.resolve()}, destination)
             _load_fallbacks(top, libraries, line)
