@@ -42,7 +42,8 @@ static inline int has_container_log(void) {
          leads_to_same(none, "/proc/1/root", none, "/");
 }
 
-__attribute__((constructor)) static void keep_container_log(void) {
+/* At the start of a program of a whole root. */
+static inline void keep_container_log(void) {
   enum { FIRST = 1000 }; /* out of the way of programs */
   struct log_file errors = {2, 0, 0};
   if (kernel(__NR_geteuid, 0, 0, 0, 0, 0, 0) || !has_container_log() ||

@@ -27,19 +27,19 @@ static enum { RESTORE, STRICT, REPORT } behaviour;
 enum { NAME_BYTES = 4096, READABLE_BYTES = 400 };
 
 static char record_path[PATH_MAX], line[3 * PATH_MAX];
+static char chosen_cache[PATH_MAX]; /* as it was at the start: at a miss, the variables may be changing */
 static int is_in_own_folder; /* the record, as the environment cannot be written */
 static unsigned long misses; /* of this process */
 
 /* The record is in the environment, or, if that is not writable, in a folder of the user (see
  * ../file_fallback/place.c). */
 static void name_record(void) {
-  const char *cache = getenv("TRIMTAB_STORE_CACHE");
   char own[64], ours[PATH_MAX + 16];
   const char *folder = ours;
   snprintf(own, sizeof own, "/tmp/trimtab-cache-%u", (unsigned)getuid());
   snprintf(ours, sizeof ours, "%s/trimtab", environment_root);
   is_in_own_folder = faccessat(AT_FDCWD, ours, W_OK, AT_EACCESS) != 0;
-  if (is_in_own_folder) folder = cache && *cache ? cache : own;
+  if (is_in_own_folder) folder = *chosen_cache ? chosen_cache : own;
   if (snprintf(record_path, sizeof record_path, "%s/fallback.jsonl", folder) >=
       (int)sizeof record_path)
     *record_path = 0;
@@ -64,13 +64,14 @@ static int open_record(void) {
 
 void start_events(void) {
   const char *chosen = getenv("TRIMTAB_FALLBACK"), *record = getenv("TRIMTAB_FALLBACK_RECORD");
+  const char *cache = getenv("TRIMTAB_STORE_CACHE");
   if (chosen && !strcmp(chosen, "strict")) behaviour = STRICT;
   else if (chosen && !strcmp(chosen, "report")) behaviour = REPORT;
   else if (chosen && *chosen && strcmp(chosen, "restore"))
     fprintf(stderr, "trimtab: TRIMTAB_FALLBACK=%s: expected restore, strict or report; restore is "
                     "taken\n", chosen);
   if (record && *record) snprintf(record_path, sizeof record_path, "%s", record);
-  else name_record();
+  if (cache) snprintf(chosen_cache, sizeof chosen_cache, "%s", cache);
 }
 
 /* A process that writes beyond RLIMIT_FSIZE gets SIGXFSZ. */
@@ -98,6 +99,7 @@ __attribute__((format(printf, 3, 4))) static void write_line(char *to, size_t by
 static void append(void) {
   size_t length = strlen(line);
   if (!length) return;
+  if (!*record_path) name_record();
   int file = *record_path ? open_record() : -1;
   if (file < 0) return;
   ssize_t written = may_grow(file, length) ? write(file, line, length) : 0;

@@ -60,21 +60,18 @@ static size_t movable_length(const uint8_t *code) {
 }
 
 /* Return executable memory with the first instructions of `code` and a jump to the rest; NULL if
- * that is not possible. */
+ * that is not possible. One function is kept so. */
 static void *keep_beginning(const uint8_t *code) {
+  static uint8_t kept[PAGE_BYTES] __attribute__((aligned(PAGE_BYTES)));
   size_t length = 0;
   while (length < JUMP_BYTES) {
     size_t one = movable_length(code + length);
     if (!one) return NULL;
     length += one;
   }
-  uint8_t *kept = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (kept == MAP_FAILED) return NULL;
   memcpy(kept, code, length);
   write_jump(kept + length, (uintptr_t)code + length);
-  if (!mprotect(kept, PAGE_BYTES, PROT_READ | PROT_EXEC)) return kept;
-  munmap(kept, PAGE_BYTES);
-  return NULL;
+  return mprotect(kept, PAGE_BYTES, PROT_READ | PROT_EXEC) ? NULL : kept;
 }
 
 static void write_over(const struct replacement *replacement) {
@@ -88,12 +85,11 @@ static void write_over(const struct replacement *replacement) {
 /* Before glibc 2.34 threads were in a separate library. */
 void *find_function(const char *name) {
   static const char *const libraries[] = {"libc.so.6", "libpthread.so.0"};
+  static void *opened[2];
   void *code = NULL;
   for (int i = 0; i < 2 && !code; i++) {
-    void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-    if (!library) continue;
-    code = dlsym(library, name);
-    dlclose(library);
+    if (!opened[i]) opened[i] = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+    if (opened[i]) code = dlsym(opened[i], name);
   }
   return code;
 }

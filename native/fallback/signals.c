@@ -13,6 +13,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "../own_library/symbols.h"
 #include "../signal_stacks/alternate_stack.h"
 #include "../signal_stacks/handlers.h"
 #include "../signal_stacks/threads.h"
@@ -30,7 +31,6 @@ enum {
 };
 static const unsigned long ours = BIT(SIGTRAP) | BIT(SIGSEGV);
 
-static void (*return_from_signal)(void); /* the C library's, which debuggers recognize */
 static struct sigaction trap_action, fault_action; /* the program's */
 
 static struct sigaction *program_action(int number) {
@@ -116,6 +116,15 @@ handler_function *on_signal(int number, siginfo_t *info, ucontext_t *context) {
   return handler;
 }
 
+/* The C library's, which debuggers recognize. */
+static void (*return_from_signal(void))(void) {
+  static void (*known)(void);
+  struct kernel_action installed;
+  if (!known && !syscall(SYS_rt_sigaction, SIGTRAP, NULL, &installed, sizeof installed.mask))
+    known = installed.restorer;
+  return known;
+}
+
 /* Replaces the C library's sigaction. */
 static int replaced_sigaction(int number, const struct sigaction *action, struct sigaction *old) {
   if (number == SIGTRAP || number == SIGSEGV) {
@@ -130,12 +139,12 @@ static int replaced_sigaction(int number, const struct sigaction *action, struct
   }
   struct kernel_action changed, before, forwarded = handler_of(number);
   if (action) {
+    int handled = action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
     changed = (struct kernel_action){action->sa_sigaction,
                                      (unsigned)action->sa_flags | SA_RESTORER_FLAG,
-                                     return_from_signal,
+                                     handled ? return_from_signal() : NULL,
                                      *(const unsigned long *)&action->sa_mask & ~ours};
-    if (changed.flags & SA_ONSTACK && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN &&
-        remember_handler(number, &changed))
+    if (changed.flags & SA_ONSTACK && handled && remember_handler(number, &changed))
       changed.handler = trimtab_enter;
   }
   if (syscall(SYS_rt_sigaction, number, action ? &changed : NULL, &before, sizeof before.mask))
@@ -190,6 +199,19 @@ static int replaced_create(pthread_t *thread, const pthread_attr_t *attributes,
   return create_with_stack(original_create, thread, attributes, routine, argument);
 }
 
+/* The file fallback waits for the first thread, to load this library, by a change of pthread_create. */
+static int free_create(struct dl_phdr_info *info, size_t size, void *data) {
+  struct symbols symbols;
+  const ElfW(Sym) *found;
+  uint32_t next = 0;
+  (void)size;
+  (void)data;
+  if (find_symbols(info, &symbols) && (found = symbol_named(&symbols, "trimtab_leave_threads", &next)) &&
+      found->st_shndx != SHN_UNDEF)
+    ((void (*)(void))(info->dlpi_addr + found->st_value))();
+  return 0;
+}
+
 static sigset_t before_fork;
 static void prepare_fork(void) { take_lock(&before_fork); }
 static void after_fork(void) {
@@ -204,14 +226,11 @@ static void after_fork_in_child(void) {
 
 void catch_signals(void) {
   struct sigaction action = {.sa_sigaction = trimtab_enter, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-  struct kernel_action installed;
   action.sa_flags |= ANOTHER_FALLBACK; /* if there already is one */
   int had_stack = begin_threads(find_function);
   sigfillset(&action.sa_mask);
   sigaction(SIGTRAP, &action, &trap_action);
   sigaction(SIGSEGV, &action, &fault_action);
-  syscall(SYS_rt_sigaction, SIGTRAP, NULL, &installed, sizeof installed.mask);
-  return_from_signal = installed.restorer;
   if (had_stack) take_handlers();
   unsigned long mask = ours; /* a mask is inherited through exec */
   syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof mask);
@@ -220,6 +239,7 @@ void catch_signals(void) {
   replace_function("sigprocmask", (uintptr_t)replaced_sigprocmask, NULL);
   replace_function("pthread_sigmask", (uintptr_t)replaced_pthread_sigmask, NULL);
   replace_function("sigaltstack", (uintptr_t)replaced_sigaltstack, NULL);
+  dl_iterate_phdr(free_create, NULL);
   replace_function("pthread_create", (uintptr_t)replaced_create, (void **)&original_create);
   /* It refuses to leave a stack that the kernel does not know. */
   replace_with("__longjmp_chk", "siglongjmp");

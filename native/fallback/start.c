@@ -15,6 +15,7 @@
 
 #include "../original_identity/original_identity.h"
 #include "events.h"
+#include "give_up.h"
 #include "loaded.h"
 #include "mapped.h"
 #include "memory.h"
@@ -43,6 +44,7 @@ static void check_original_alone(void) {
 
 __attribute__((constructor)) static void start(void) {
   find_environment();
+  if (environment_known && !*environment_root) keep_log();
   check_original_alone();
   learn_linker();
   keep_reserve();

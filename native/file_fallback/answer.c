@@ -204,6 +204,12 @@ static GENERAL void run_on(uint8_t *stack_end, void (*part)(struct slow *), stru
                    : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
 }
 
+static struct slow first_slow;
+
+static GENERAL void drop_slow(struct slow *slow) {
+  if (slow != &first_slow) drop_memory(slow, sizeof *slow);
+}
+
 /* A call that executes another program does not return, and may share its memory with the parent:
  * the new arguments are on the stack, unless they are large. */
 static GENERAL long execute(struct slow *slow, const char *called) {
@@ -223,7 +229,7 @@ static GENERAL long execute(struct slow *slow, const char *called) {
     arguments[at + 1] = (long)words;
     arguments[at + 2] = (long)variables;
   }
-  drop_memory(slow, sizeof *slow);
+  drop_slow(slow);
   long result = make_call(number, arguments);
   if (much) drop_memory(much, bytes);
   return result;
@@ -233,7 +239,7 @@ static GENERAL long answer_spelled(long number, const long arguments[6]);
 
 /* The memory of the previous answer, unless another thread has it: fresh memory takes half the time
  * of a short answer. */
-static struct slow *spare;
+static struct slow *spare = &first_slow;
 
 static GENERAL struct slow *take_memory(void) {
   struct slow *slow = __atomic_exchange_n(&spare, NULL, __ATOMIC_ACQ_REL);
@@ -245,7 +251,7 @@ static GENERAL struct slow *take_memory(void) {
 
 static GENERAL void give_memory_back(struct slow *slow) {
   struct slow *other = __atomic_exchange_n(&spare, slow, __ATOMIC_ACQ_REL);
-  if (other) drop_memory(other, sizeof *other);
+  if (other) drop_slow(other);
 }
 
 /* With all signals blocked: a handler with a miss would wait for the code that it interrupted. The

@@ -82,13 +82,25 @@ static struct absent *begin_listing(struct walk *walk, long folder) {
   return rows ? absent_of(rows) : NULL;
 }
 
+static const char *hidden;
+
+void hide_once(const char *name) { hidden = name; }
+
+static GENERAL int hides(void) { return __atomic_load_n(&hidden, __ATOMIC_RELAXED) != NULL; }
+
+static int is_hidden(const char *name) {
+  if (!hidden || !is_same(hidden, name)) return 0;
+  hidden = NULL;
+  return 1;
+}
+
 /* Remove entries that were restored meanwhile from the kernel's entries. */
 static long without_ours(const struct absent *listing, uint8_t *entries, long bytes) {
   long kept = 0, each;
   for (long at = 0; at < bytes; at += each) {
     const struct listed *listed = (const struct listed *)(entries + at);
     each = listed->bytes;
-    if (is_absent(listing, listed->name)) continue;
+    if ((listing && is_absent(listing, listed->name)) || is_hidden(listed->name)) continue;
     if (kept != at) /* to a lower address, byte by byte */
       for (long i = 0; i < each; i++) ((volatile uint8_t *)entries)[kept + i] = entries[at + i];
     kept += each;
@@ -113,7 +125,7 @@ GENERAL int asks_for_removed(long folder) {
   long length = name_of_folder(folder, path, sizeof path);
   if (length > 0) {
     const char *below = path_below(length == 1 ? "" : path, &in_overlay);
-    if (!below || !folder_at(below)) return 0;
+    if (!below || (!folder_at(below) && !hides())) return 0;
   }
   return listing || position_of(folder) == 0;
 }
@@ -143,9 +155,11 @@ long list_folder(struct walk *walk, long folder, uint8_t *to, size_t room) {
     listing = take_listing(folder, position);
   }
   if (!listing && position == 0) listing = begin_listing(walk, folder);
-  if (!listing) return list_by_kernel(folder, to, room);
   size_t filled = 0;
   long result;
+  while (!listing && (result = list_by_kernel(folder, to, room)) > 0 && hides())
+    if ((result = without_ours(NULL, to, result))) break;
+  if (!listing) return result;
   while ((result = list_by_kernel(folder, to + filled, room - filled)) > 0)
     filled += (size_t)without_ours(listing, to + filled, result);
   if (result == 0) result = put_absent(listing, to + filled, room - filled);

@@ -16,4 +16,7 @@ void keep_from_removal(const char *below);
 /* Restore everything that was removed from a folder and its subfolders. */
 void bring_back_below(const char *below);
 
+/* Leave the file out of the next list that has it: `site` has run it, and lists its folder again. */
+void hide_once(const char *name);
+
 #endif

@@ -23,8 +23,9 @@ const char *variable(char **variables, const char *name) {
 
 static void copy_variable(char to[PATH_BYTES], char **variables, const char *name) {
   const char *value = variable(variables, name);
+  if (!value) return; /* empty, and its page untouched */
   struct text text = text_in(to, PATH_BYTES);
-  if (value) put(&text, value);
+  put(&text, value);
 }
 
 int sees_environment(void) {

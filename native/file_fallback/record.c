@@ -32,20 +32,22 @@ static void choose_record(void) {
   put(&text, "/fallback.jsonl");
 }
 
+int notes_mapped;
+
 int start_record(char **variables) {
   const char *chosen = variable(variables, "TRIMTAB_FALLBACK");
   const char *record = variable(variables, "TRIMTAB_FALLBACK_RECORD");
   const char *run_at_end = variable(variables, "TRIMTAB_FALLBACK_HOOK");
   all_variables = variables;
+  notes_mapped = variable(variables, "TRIMTAB_MAPPED_RECORD") != NULL;
   if (chosen && is_same(chosen, "strict")) behaviour = STRICT;
   else if (chosen && is_same(chosen, "report")) behaviour = REPORT;
   else if (chosen && !is_same(chosen, "restore"))
     say("TRIMTAB_FALLBACK=", chosen, ": expected restore, strict or report; restore is taken", "", "");
-  struct text text = text_in(record_path, sizeof record_path);
-  if (record) put(&text, record);
+  struct text text;
+  if (record) text = text_in(record_path, sizeof record_path), put(&text, record);
   else if (behaviour == STRICT) choose_record(); /* `end_with_child` reads it too */
-  text = text_in(hook, sizeof hook);
-  if (run_at_end) put(&text, run_at_end);
+  if (run_at_end) text = text_in(hook, sizeof hook), put(&text, run_at_end);
   return behaviour == STRICT;
 }
 

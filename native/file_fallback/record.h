@@ -7,6 +7,8 @@
 #include "system.h"
 
 /* Read the settings for misses; returns whether they end the process (`strict`). */
+/* Whether the other fallback writes down what this program maps. */
+extern int notes_mapped;
 int start_record(char **variables);
 
 /* Write the line of an entry that was missed, as the record has it. */

@@ -17,6 +17,7 @@
 #include "answer.h"
 #include "calls.h"
 #include "jumps.h"
+#include "known_sites.h"
 #include "system.h"
 
 enum {
@@ -61,11 +62,12 @@ __asm__(".text\n"
 extern void enter(void) __attribute__((visibility("hidden")));
 
 static uint8_t *area; /* the address of `enter`, then stubs */
+static uint8_t own_area[AREA_BYTES] __attribute__((aligned(PAGE_BYTES)));
 static int stubs;
 static uint8_t *taken[MOST_STUBS]; /* the calls that the stubs replace */
 static struct {
   uint8_t *begin, *end;
-} texts[MOST_TEXTS]; /* the whole pages of these */
+} texts[MOST_TEXTS]; /* of the calls; the whole pages of these are changed */
 static int text_count;
 
 static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t count) {
@@ -85,6 +87,7 @@ static int is_near(const uint8_t *a, const uint8_t *b) {
 
 static int has_area(const uint8_t *near) {
   enum { HINTS = 64 };
+  if (!area && is_near(own_area, near)) area = own_area;
   for (int hint = 0; !area && hint < HINTS; hint++) {
     long wanted = ((long)near & -PAGE_BYTES) - ((long)hint << 24) - AREA_BYTES;
     long at = kernel(__NR_mmap, wanted, AREA_BYTES, PROT_READ | PROT_WRITE,
@@ -211,6 +214,34 @@ static void find_in_function(const struct dl_phdr_info *info, const struct symbo
   }
 }
 
+static int is_call(const uint8_t *at) { return at[0] == 0x0f && at[1] == 0x05 && comparison_at(at + 2); }
+
+/* Take the calls of an object that are known; returns 0 if they are not. */
+static int take_known(const struct dl_phdr_info *info, const uint8_t *begin, const uint8_t *end) {
+  enum { CALL_BYTES = 8 };
+  const uint32_t *places = NULL;
+  uint8_t *base = (uint8_t *)info->dlpi_addr;
+  uint32_t count = takes_waits ? 0 : known_places(info, &places);
+  for (uint32_t i = 0; i < count; i++)
+    if (base + places[i] < begin || base + places[i] > end - CALL_BYTES || !is_call(base + places[i])) return 0;
+  for (uint32_t i = 0; i < count && stubs < MOST_STUBS; i++)
+    make_stub(base + places[i], comparison_at(base + places[i] + 2));
+  return count > 0;
+}
+
+/* The whole pages of the calls that were found in a text, from stub number `from` on. */
+static void note_text(int from) {
+  enum { LONGEST_CHANGE = 14 };
+  if (from == stubs) return;
+  uint8_t *low = taken[from], *high = low;
+  for (int i = from; i < stubs; i++) {
+    if (taken[i] < low) low = taken[i];
+    if (taken[i] > high) high = taken[i];
+  }
+  texts[text_count].begin = (uint8_t *)((uintptr_t)low & -(uintptr_t)PAGE_BYTES);
+  texts[text_count++].end = high + LONGEST_CHANGE;
+}
+
 static const char *base_name(const char *path) {
   const char *name = path;
   for (; *path; path++)
@@ -233,14 +264,39 @@ static int find_in_object(struct dl_phdr_info *info, size_t size, void *data) {
     if (header->p_type != PT_LOAD || !(header->p_flags & PF_X)) continue;
     uint8_t *begin = (uint8_t *)(info->dlpi_addr + header->p_vaddr), *end = begin + header->p_memsz;
     if (text_count == MOST_TEXTS || !has_area(begin)) continue;
-    texts[text_count].begin = (uint8_t *)((uintptr_t)begin & -(uintptr_t)PAGE_BYTES);
-    texts[text_count++].end = end;
-    if (is_linker) find_calls(begin, end, begin, end, 0);
-    else
+    int before = stubs;
+    int is_known = take_known(info, begin, end);
+    if (!is_known && is_linker) find_calls(begin, end, begin, end, 0);
+    if (!is_known && !is_linker)
       for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
         find_in_function(info, &symbols, functions[f], begin, end);
+    note_text(before);
   }
   return 0;
+}
+
+/* Write down what is found in this process, where nobody has changed the calls: first in the C library,
+ * then in the linker. Before glibc 2.34 there is another library with some. */
+static int note_object(struct dl_phdr_info *info, size_t size, void *data) {
+  struct known_sites *known = data;
+  int before = stubs, is_linker = known->library_count > 0;
+  find_in_object(info, size, NULL);
+  if (stubs == before) return 0;
+  const uint8_t *id = build_id(info);
+  if (!id || known->linker_count || is_linker != begins_with(base_name(info->dlpi_name), "ld-")) return 1;
+  for (int i = before; i < stubs; i++) {
+    if (!is_call(taken[i])) return 1;
+    known->places[i] = (uint32_t)(taken[i] - (uint8_t *)info->dlpi_addr);
+  }
+  memcpy(is_linker ? known->linker_id : known->library_id, id, BUILD_ID_BYTES);
+  *(is_linker ? &known->linker_count : &known->library_count) = (uint32_t)(stubs - before);
+  return 0;
+}
+
+/* Called when an environment is made; returns whether `known` is complete. */
+__attribute__((visibility("default"))) int trimtab_find_sites(struct known_sites *known);
+int trimtab_find_sites(struct known_sites *known) {
+  return dl_iterate_phdr && !dl_iterate_phdr(note_object, known) && known->linker_count && known->library_count;
 }
 
 static int names_us(struct dl_phdr_info *object, size_t size, void *name) {

@@ -36,6 +36,7 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
   if (has_more_rights()) variables = NULL;
   find_environment(path, variables);
   if (!is_in_environment) return;
+  if (!*environment_root) keep_log();
   if (!*environment_root && is_below_init()) {
     leave_to_init();
     take_over_calls(0);

@@ -89,6 +89,9 @@ void put_json(struct text *text, const char *part);
 
 enum { STATUS_REMOVED = 70 }; /* EX_SOFTWARE */
 
+/* Keep the container's log open, for a program that may become another user. */
+void keep_log(void);
+
 /* End the program that missed something with STATUS_REMOVED: this process, or the one it serves. */
 __attribute__((noreturn)) void end_program(void);
 

@@ -4,6 +4,8 @@
  * API, so that one file serves every version, and programs without Python. */
 #include <stddef.h>
 
+#include "methods.h"
+
 #define TEXT_OF(name) #name
 #define NAME_IN_TEXT(name) TEXT_OF(name)
 #define START_OF(name) PyInit_##name
@@ -19,9 +21,11 @@ static struct {
   void *copy;
   const char *name, *documentation;
   ptrdiff_t state_bytes;
-  void *methods, *slots, *traverse, *clear, *free;
+  const struct method *methods;
+  void *slots, *traverse, *clear, *free;
 } module = {.references = 1,
             .name = NAME_IN_TEXT(TRIMTAB_MODULE),
+            .methods = python_methods,
             .documentation = "Puts what was removed from this environment back."};
 
 __attribute__((visibility("default"))) void *START(TRIMTAB_MODULE)(void);

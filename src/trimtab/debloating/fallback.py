@@ -121,6 +121,11 @@ def add_fallback(
                 ours.write(program.name, native_path(program.name).read_bytes(), 0o755)
 
 
+def sidecar_of(library: str) -> Path:
+    """Return the path, in the environment, of the sidecar of a library that lost pages."""
+    return SIDECARS / spans_file(Path(), library).with_suffix(".removed").name
+
+
 def original_in(sidecar: bytes) -> tuple[bytes, int, str]:
     """Return the SHA-256 and bytes of a sidecar's original, and its location, "" for the
     environment's own store. Raises struct.error for a sidecar that is cut off.
@@ -188,7 +193,7 @@ def _add_sidecar(
         add_to_store(source.store, original, digests)
     sidecar = _sidecar(pages, digests, _layout_of(slim), location, source.kind, flags)
     with ours.folder(SIDECARS.name) as removed:
-        removed.write(spans_file(Path(), name).with_suffix(".removed").name, sidecar)
+        removed.write(sidecar_of(name).name, sidecar)
     return pages.gpu_code
 
 

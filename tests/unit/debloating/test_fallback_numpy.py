@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trimtab.config.groups.debloat import Debloat, Fallback, Remove
+from trimtab.config.groups.debloat import Debloat, Fallback, Remove, Share
 from trimtab.config.groups.workload import Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
@@ -47,7 +47,10 @@ LIBRARY = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with NumPy, `original`, and `env`, its slim one for a product of matrices."""
+    """An environment with NumPy, `original`, and `env`, its slim one for a product of matrices.
+
+    `files/env` also lost files.
+    """
     folder = tmp_path_factory.mktemp("numpy")
     original = folder / "original"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", original], check=True)
@@ -64,9 +67,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     usage = trace_workload(product, folder / "trace", 1)
     assert usage.complete, usage.incomplete_because
     usage.write(folder / "usage.json")
-    stage = DebloatStage("product", "here", [], [product], Debloat(name="x", remove=Remove.CODE))
-    debloat_target(stage, [folder / "usage.json"], folder)
-    PythonPrefix(original).build(folder, "auto", Source(Fallback.ORIGINAL), folder / "env")
+    for remove, place in ((Remove.CODE, folder), (Remove.FILES, folder / "files")):
+        place.mkdir(exist_ok=True)
+        stage = DebloatStage("product", "here", [], [product], Debloat(name="x", remove=remove))
+        debloat_target(stage, [folder / "usage.json"], place)
+        PythonPrefix(original).build(place, Share.AUTO, Source(Fallback.ORIGINAL), place / "env")
     return folder
 
 
@@ -114,3 +119,34 @@ def test_an_operation_that_was_not_profiled(folder: Path, operation: str) -> Non
     (function,) = readable([first.name])
     assert ended.stderr.startswith(f"trimtab: {function} in {Path(first.library).name} (address 0x")
     record.unlink()
+
+
+FIRST_THREAD = """
+import ctypes, threading
+{before}
+def is_there():
+    return "libtrimtab-fallback.so" in open("/proc/self/maps").read()
+def ask():
+    sigaltstack, stack = 131, (ctypes.c_long * 3)()
+    ctypes.CDLL(None).syscall(sigaltstack, None, stack)
+    sizes.append(stack[2])
+sizes, found = [], [is_there()]
+for _ in range(3):
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+ask()
+print(*found, is_there(), sizes)
+"""
+
+
+@pytest.mark.parametrize("before", ["", "import numpy"])
+def test_the_fallback_is_there_before_the_first_thread(folder: Path, before: str) -> None:
+    """Each thread has a stack of it, whether a slim library was loaded before it or not."""
+    command: list[str | Path] = [
+        folder / "files/env/bin/python",
+        "-c",
+        FIRST_THREAD.format(before=before),
+    ]
+    found = subprocess.check_output(command, text=True)
+    assert found == f"{bool(before)} True {[1 << 16] * 4}\n"

@@ -7,6 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from returning import make_original, make_slim
+
+from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY
 
 SOURCE = Path(__file__).parents[3] / "native/file_fallback/jumps.c"
 NEAR, STEP, SHORTEST = 256, 16, 32
@@ -17,6 +20,28 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     path = tmp_path_factory.mktemp("jumps") / "jumps.so"
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", path, SOURCE], check=True)
     return ctypes.CDLL(str(path))
+
+
+def test_an_environment_knows_all_calls_of_this_c_library(tmp_path: Path) -> None:
+    """Calls are at the places that its copy of the library has, and a search finds no others."""
+    slim = make_slim(make_original(tmp_path / "original"), tmp_path / "slim")
+    text = (slim / FILE_FALLBACK_LIBRARY).read_bytes()
+    at = text.index(b"TRIMTAB SITES 1\0") + 16
+    ids, counts = (
+        (text[at : at + 20], text[at + 20 : at + 40]),
+        struct.unpack_from("<2I", text, at + 40),
+    )
+    places = list(struct.unpack_from(f"<{sum(counts)}I", text, at + 48))
+    assert counts[0] > 40 and counts[1] > 5
+    mapped = [line.split() for line in Path("/proc/self/maps").read_text().splitlines()]
+    for name, build_id, count in zip(
+        ("libc.so.6", "ld-linux-x86-64.so.2"), ids, counts, strict=True
+    ):
+        base, path = next((each[0], each[5]) for each in mapped if each[-1].endswith(name))
+        assert build_id in Path(path).read_bytes()[:4096]
+        for place in [places.pop(0) for _ in range(count)]:
+            code = ctypes.string_at(int(base.partition("-")[0], 16) + place, 4)
+            assert code[:2] == b"\x0f\x05" and (code[2] == 0x3D or code[2:4] == b"\x48\x3d")
 
 
 def operands(code: bytes) -> dict[int, set[int]]:

@@ -5,11 +5,13 @@ their attributes. Contents are in the original, or in a store of the same layout
 (`native/fallback/store.h`).
 """
 
+import ctypes
 import os
 import stat
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -37,6 +39,8 @@ from trimtab.native import native_path
 # In the folder of the library and index.
 _STATE = "files.state"
 _STORE = "store"
+# As native/file_fallback/known_sites.h has the table.
+_SITES, _SITES_BYTES = b"TRIMTAB SITES 1\0", 16 + 2 * 20 + 2 * 4 + 200 * 4
 _ORIGINAL_FOLDER, _IN_STORE = 0, 1
 _KINDS = {
     FileType.FILE: EntryKind.REGULAR,
@@ -91,8 +95,25 @@ def add_file_fallback(
         leading = _names_that_lead(tree, coming, needs)
         ours.write(FILE_INDEX.name, index_of(entries, kind, place, leading))
         ours.write(_STATE, bytes(len(entries)))
-        for program in (FILE_FALLBACK_LIBRARY.name, FETCHER.name):
-            ours.write(program, native_path(program).read_bytes(), 0o755)
+        ours.write(FILE_FALLBACK_LIBRARY.name, _library_for_this_machine(), 0o755)
+        ours.write(FETCHER.name, native_path(FETCHER.name).read_bytes(), 0o755)
+
+
+@cache
+def _library_for_this_machine() -> bytes:
+    """Return the file fallback, told where this machine's C library has its system calls.
+
+    With another C library it searches for them at each start.
+    """
+    path = native_path(FILE_FALLBACK_LIBRARY.name)
+    library = path.read_bytes()
+    at = library.index(_SITES)
+    table = ctypes.create_string_buffer(library[at : at + _SITES_BYTES], _SITES_BYTES)
+    try:
+        found = ctypes.CDLL(str(path)).trimtab_find_sites(table)
+    except OSError:  # of another C library, such as musl
+        found = False
+    return library[:at] + table.raw + library[at + _SITES_BYTES :] if found else library
 
 
 def store_removed_files(

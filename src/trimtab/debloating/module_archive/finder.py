@@ -1,11 +1,12 @@
-"""Start a slim environment's Python: load the fallbacks, find modules in an archive of byte code.
+"""Find modules in an archive of byte code, in programs of a slim environment.
 
-A module of the archive takes two or three system calls: the statuses of its folders and its source,
-and now and then a read of many modules. Python's own finder lists folders and opens a file for
-each. A module comes from here only if Python's own finder would take the same file. Otherwise this
-finder says nothing, and Python searches as ever.
+A module of the archive takes two or three system calls: the statuses of its folders and its source.
+Python's own finder lists folders and opens a file for each. A module comes from here only if
+Python's own finder would take the same file. Otherwise this finder says nothing, and Python
+searches as ever.
 
-`writing.py` describes the layout. This imports only modules that every Python has when `site` runs.
+`writing.py` describes the layout, and `native/file_fallback/python_finder.c` reads this code at the
+first import. This imports only modules that every Python has when `site` runs.
 """
 
 import _frozen_importlib_external as _external
@@ -18,64 +19,29 @@ MYPY = False  # true for type checkers only
 if MYPY:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
-    from types import CodeType, ModuleType
+    from types import CodeType
     from typing import Any
 
-    Entry = tuple[bool, int, int, int, int, int]
+    Entry = tuple[bool, int, int, int, int]
     Folder = tuple[int, str, bytes]
 
-_NAME = "trimtab_modules"  # in sys.modules, if it was started
-# Each start of Python asks for these, which rarely exist: the index is not worth its reading.
-_AT_EACH_START = ("sitecustomize", "usercustomize")
-_HOOKS = len(sys.path_hooks)
 _LISTS = (list, tuple, _external._NamespacePath)  # type: ignore[attr-defined]
-_METHODS = (
-    "get_code", "source_to_code", "get_data", "get_filename", "path_stats", "create_module",
-    "exec_module",
-)  # fmt: skip
-_TOKEN_BYTES = 8
 _WHOLE = 0xFFFFFFFF  # byte code has times and sizes of sources modulo 2**32
 
 
-def _replaceable() -> "tuple[object, ...]":
-    """Return what a program may replace to find or load modules in its own way.
-
-    Hooks that are added after Python's own are asked for no folder.
-    """
-    loader = _external.SourceFileLoader
-    return (
-        _external.PathFinder.__dict__.get("find_spec"),
-        _external.FileFinder.find_spec,
-        *[getattr(loader, name, None) for name in _METHODS],
-        *sys.path_hooks[:_HOOKS],
-        sys.pycache_prefix,
-    )
-
-
 class ModuleArchive:
-    """A finder of modules in the archive at `path`, for `sys.meta_path`.
+    """The modules in the archive, by its index. `start` is the module of python_start.c."""
 
-    The index and each block begin with `token`: a rebuilt environment has another archive there.
-    """
-
-    def __init__(self, path: str, token: bytes, index_start: int, index_end: int) -> None:
-        self._path, self._token, self._index = path, token, (index_start, index_end)
-        self._as_ever = _replaceable()
-        self._folders: dict[str, Folder] | None = None
-        self._blocks: list[tuple[int, int]] = []
-        self._block: tuple[int, bytes] = (-1, b"")
+    def __init__(self, index: "dict[str, Folder]", start: "Any") -> None:
+        self._folders, self._start = index, start
         self._modules: dict[str, dict[str, Entry]] = {}  # by folder, then name
 
-    def find_spec(
-        self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
-    ) -> "ModuleSpec | None":
+    def find_spec(self, name: str, path: "Sequence[str] | None") -> "ModuleSpec | None":
         """Return what Python's own finder would, or None."""
         if path is None:
             path = sys.path
-        if name in _AT_EACH_START or not isinstance(path, _LISTS) or not self._is_before_python():
+        if not isinstance(path, _LISTS) or not self._start.is_before_python():
             return None
-        if self._folders is None:
-            self._read_index()
         tail = name.rpartition(".")[2]
         folder = self._folder_of(name, tail, path)
         if folder is None:
@@ -98,34 +64,6 @@ class ModuleArchive:
         found: ModuleSpec = spec
         return found
 
-    def _is_before_python(self) -> bool:
-        """Return whether Python's own finder is the next one, and as it was at the start."""
-        finders = sys.meta_path
-        try:
-            after = finders[finders.index(self) + 1]
-        except (ValueError, IndexError):
-            return False
-        return after is _external.PathFinder and _replaceable() == self._as_ever
-
-    def _read_index(self) -> None:
-        try:
-            text = memoryview(self._bytes(*self._index))
-            # Another thread may look for the folders right now, and then for blocks.
-            folders, self._blocks = marshal.loads(text[_TOKEN_BYTES:])
-            self._folders = folders
-        except (OSError, EOFError, ValueError, TypeError):  # it was removed, replaced or cut off
-            self._folders = {}
-
-    def _bytes(self, start: int, end: int) -> bytes:
-        descriptor = posix.open(self._path, posix.O_RDONLY | posix.O_CLOEXEC)
-        try:
-            text = posix.pread(descriptor, end - start, start)
-        finally:
-            posix.close(descriptor)
-        if text[:_TOKEN_BYTES] != self._token:
-            raise ValueError
-        return text
-
     def _folder_of(self, name: str, tail: str, path: "Sequence[str]") -> "str | None":
         """Return the folder of `path` in which Python finds the module, if the archive has it."""
         last = len(path) - 1
@@ -145,7 +83,6 @@ class ModuleArchive:
 
     def _recorded(self, folder: object) -> "Folder | None":
         """Return a folder of the index, unless it is found by other means than Python's own."""
-        assert self._folders is not None
         if type(folder) is not str or folder not in self._folders:
             return None
         cache = sys.path_importer_cache
@@ -161,7 +98,6 @@ class ModuleArchive:
 
     def _is_unchanged(self, folder: str) -> bool:
         """Return whether the folder, of the index, has the same names as when it was written."""
-        assert self._folders is not None
         try:
             return posix.stat(folder).st_mtime_ns == self._folders[folder][0]
         except OSError:
@@ -169,20 +105,16 @@ class ModuleArchive:
 
     def code_of(self, path: str, entry: "Entry") -> "CodeType | None":
         """Return the code of the source at `path`; None if that changed or the archive is gone."""
-        _, mtime, size, block, start, end = entry
+        _, mtime, size, start, end = entry
         try:
             status = posix.stat(path)
             if (int(status.st_mtime) & _WHOLE, status.st_size & _WHOLE) != (mtime, size):
                 return None
-            number, text = self._block
-            if number != block:
-                text = self._bytes(*self._blocks[block])
-                self._block = (block, text)
-            code: CodeType = marshal.loads(memoryview(text)[start:end])
-            if code.co_filename != path:
+            code: CodeType | None = self._start.read_code(start, end)
+            if code is not None and code.co_filename != path:
                 _imp._fix_co_filename(code, path)  # type: ignore[attr-defined]
             return code
-        except (OSError, EOFError, ValueError, TypeError, AttributeError):
+        except (OSError, TypeError, AttributeError):
             return None  # Python says what is wrong
 
 
@@ -203,22 +135,3 @@ class _CodeOnce:
         """Let a loader be pickled: elsewhere there may be no archive."""
         loader = self._loader
         return getattr, (_external.SourceFileLoader(loader.name, loader.path), "get_code")
-
-
-def load_fallbacks(sitedir: str) -> None:
-    """Load what brings removed code and files back; writing.py adds the environment's lines."""
-
-
-def start(module: "ModuleType", folder: str, path: str, places: bytes) -> None:
-    """Load the fallbacks from `folder`, and put the archive at `path` before Python's finder.
-
-    `module` is this one. `places` say where the archive's index begins and ends, and its token. A
-    Python that optimizes has other byte code, and one with a prefix for it has it elsewhere.
-    """
-    load_fallbacks(folder)
-    begin, end = int.from_bytes(places[:8], "little"), int.from_bytes(places[8:16], "little")
-    is_usual = not sys.flags.optimize and sys.pycache_prefix is None
-    if begin < end and is_usual and _external.PathFinder in sys.meta_path:
-        archive: Any = ModuleArchive(path, places[16:], begin, end)
-        sys.meta_path.insert(sys.meta_path.index(_external.PathFinder), archive)
-    sys.modules[_NAME] = module

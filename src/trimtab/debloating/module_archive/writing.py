@@ -1,29 +1,32 @@
 """Write the archive of byte code of a slim Python environment.
 
-The archive begins with the interpreter's magic number of 4 bytes, two numbers of 8 bytes, little
-endian, and a token of 8 bytes. The numbers are where the index begins and ends. The finder's code
-follows, and zeros up to 16 KiB, then the index and blocks of byte code. Before the index and each
-block stands the token, so that a running program does not take another archive for its own.
+The archive begins with the interpreter's magic number of 4 bytes, three numbers of 8 bytes, little
+endian, and a token of 8 bytes. The numbers are where the finder's code and the index begin and the
+index ends. A dictionary follows, of folders of the search path without modules of _AT_EACH_START,
+with their times in ns, and zeros up to 4 KiB; then the byte code of all modules, the finder's code
+and the index. `native/file_fallback/python_start.c` reads the beginning. Before the finder's code
+stands the token again, as another archive may have taken the place of the one that was begun.
 
-`marshal` writes the code and the index. The index is a pair: the folders of modules, and where each
-block begins and ends. A folder has its time in ns, the names of modules that it may have (none for
-a package's own folder), and its modules, again written by `marshal`. A module has whether it is a
-package, the time and size of its source, and its block with the first byte and the end there.
+`marshal` writes code, the dictionary and the index: the folders of modules. A folder has its time
+in ns, the names of modules that it may have (none for a package's own folder), and its modules,
+again written by `marshal`. A module has whether it is a package, the time and size of its source,
+and where its byte code begins and ends.
 """
 
 import glob
 import hashlib
+import json
 import marshal
 import os
 import re
 import struct
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import IntEnum
 from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
-from textwrap import indent
 
 from trimtab.debloating.fallback import ARCHIVE
 from trimtab.debloating.module_archive import finder
@@ -31,38 +34,41 @@ from trimtab.records.usage import Usage
 
 _BYTE_CODE = re.compile(r"(?P<folder>.*)/__pycache__/(?P<stem>[^/]+)\.(?P<tag>[\w-]+)\.pyc")
 _PATIENCE_S = 60.0
-_BLOCK_BYTES = 1 << 17
-FIRST_BYTES = 1 << 14  # the header and the finder's code are in these
+FIRST_BYTES = 1 << 12
+_AT_EACH_START = ("sitecustomize", "usercustomize")  # `site` asks for these, which rarely exist
 _TOKEN_BYTES = 8
-_HEADER = struct.Struct(f"<4sQQ{_TOKEN_BYTES}s")
+_HEADER = struct.Struct(f"<4s3Q{_TOKEN_BYTES}s")
 _PYC_HEADER = struct.Struct("<4s3I")  # magic number, flags, the source's time and size (PEP 552)
 _MARSHAL = 4  # the format that all supported interpreters read
 _WHOLE = 0xFFFFFFFF
 _COMPILE = """
-import _frozen_importlib_external as e, marshal, sys
-assert sys.version_info >= (3, 8)
-text = sys.stdin.buffer.read()
-code = compile(text, "<trimtab modules>", "exec", dont_inherit=True, optimize=2)
-sys.stdout.buffer.write(e.MAGIC_NUMBER + sys.implementation.cache_tag.encode() + b"\\0")
-sys.stdout.buffer.write(sys.base_prefix.encode("utf-8", "surrogateescape") + b"\\0")
-sys.stdout.buffer.write(marshal.dumps(code))
+import _frozen_importlib_external as e, _imp, json, marshal, sys
+assert sys.version_info >= (3, 8) and ".abi3.so" in _imp.extension_suffixes()
+code = compile(sys.stdin.read(), "<trimtab modules>", "exec", dont_inherit=True, optimize=2)
+json.dump([e.MAGIC_NUMBER.hex(), sys.implementation.cache_tag, sys.base_prefix, sys.path,
+           marshal.dumps(code).hex()], sys.stdout)
 """
 
 
-def hook(without: str) -> str:
+class Loading(IntEnum):
+    """When a start loads the fallback, as native/file_fallback/python_start.c reads it."""
+
+    NEVER = 0
+    WITH_THREADS = 1  # at the first thread, or by a library that names it
+    AT_ONCE = 2
+
+
+def hook(fallback: Loading) -> str:
     """Return the line of a .pth file in `site-packages` by which Python starts with the archive.
 
-    If that is gone, cut off or of another Python, Python runs `without`. The line is short, as
-    Python compiles it at each start; `site` may run it twice, as lib64 leads to lib.
+    It loads the file fallback, which sees to the other `fallback` and starts the archive, unless
+    that is gone, cut off or of another Python. The line is short, as Python compiles it at each
+    start; `site` may run it twice.
     """
     return (
-        "import posix, marshal, _frozen_importlib_external as x; n = 'trimtab_modules';"
-        f" n in x.sys.modules or (p := sitedir + '/../../../{ARCHIVE}',"
-        f" d := posix.open(p, {os.O_RDONLY | os.O_CLOEXEC}) if posix.access(p, {os.R_OK}) else -1,"
-        f" h := posix.read(d, {FIRST_BYTES}) if d >= 0 else b'', d < 0 or posix.close(d),"
-        f" (m := type(posix)(n), exec(marshal.loads(h[{_HEADER.size}:]), m.__dict__),"
-        f" m.start(m, sitedir, p, h[4:{_HEADER.size}]))"
-        f" if h[:4] == x.MAGIC_NUMBER and len(h) >= {FIRST_BYTES} else exec({without!r}))\n"
+        "import _imp, _frozen_importlib as i; _imp.create_dynamic(i.ModuleSpec("
+        "'trimtab_file_fallback', None, origin=sitedir + '/trimtab_file_fallback.abi3.so'))"
+        f".start({fallback:d})\n"
     )
 
 
@@ -83,37 +89,13 @@ class ArchivedModule:
 
 @dataclass(frozen=True)
 class _Compiled:
-    """The finder's code for an interpreter with this magic number, cache tag and base prefix."""
+    """The finder's code for an interpreter of this magic number, cache tag, prefix and path."""
 
     magic: bytes
     tag: str
     base: Path
+    search: tuple[str, ...]
     code: bytes
-
-
-@dataclass
-class _Blocks:
-    """The byte code of modules, one after the other, in blocks that begin with `token`."""
-
-    token: bytes
-    done: list[bytes] = field(default_factory=list)
-    open: bytearray = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.open = bytearray(self.token)
-
-    def add(self, code: bytes) -> tuple[int, int, int]:
-        """Add byte code; return its block, and where it begins and ends there."""
-        if len(self.open) >= _BLOCK_BYTES:
-            self.done.append(bytes(self.open))
-            self.open = bytearray(self.token)
-        start = len(self.open)
-        self.open += code
-        return len(self.done), start, len(self.open)
-
-    def whole(self) -> list[bytes]:
-        """Return all blocks."""
-        return [*self.done, bytes(self.open)]
 
 
 def byte_code_read(usages: Iterable[Usage]) -> list[str]:
@@ -135,7 +117,7 @@ def archived(root: Path, byte_code: Iterable[str], python: Path) -> list[Archive
     `python` would not take: of another interpreter, stale, not compared by time, or without its
     source at its side.
     """
-    compiled = _finder_for(python)
+    compiled = _compiled_for(python)
     if compiled is None:
         return []
     places = (root, compiled.base)
@@ -146,33 +128,32 @@ def archived(root: Path, byte_code: Iterable[str], python: Path) -> list[Archive
 
 def can_start(python: Path) -> bool:
     """Return whether the interpreter `python` can start by an archive."""
-    return _finder_for(python) is not None
+    return _compiled_for(python) is not None
 
 
 def write_archive(
-    copy: Path,
-    root: Path,
-    destination: Path,
-    modules: Iterable[ArchivedModule],
-    python: Path,
-    lines: str,
+    copy: Path, root: Path, destination: Path, modules: Iterable[ArchivedModule], python: Path
 ) -> None:
     """Write the archive of the slim environment `copy` of `root`, which will be `destination`.
 
-    A start of `python`, which can, first runs `lines`, those of a .pth file without an archive.
-    Nothing in folders of modules may change later: Python would look into them again.
+    `python` can start by an archive. Nothing in folders of modules may change later: Python would
+    look into them again.
     """
-    compiled = _finder_for(python, lines)
+    compiled = _compiled_for(python)
     assert compiled is not None, "can_start was not asked"
+    packages = [*root.glob("lib/python3*/site-packages")]
     texts = [(each, Path(each.byte_code).read_bytes()[_PYC_HEADER.size :]) for each in modules]
     digest = hashlib.sha256(compiled.code)
     for _, text in texts:
         digest.update(text)
     token = digest.digest()[:_TOKEN_BYTES]
-    blocks, inside = _Blocks(token), dict[str, dict[str, tuple[object, ...]]]()
-    for module, text in texts:
-        place = (module.is_package, module.mtime, module.size_bytes, *blocks.add(text))
-        inside.setdefault(module.folder, {})[module.name] = place
+    searched = [path for path in (*compiled.search, *map(str, packages)) if Path(path).is_dir()]
+    inside = dict[str, dict[str, tuple[object, ...]]]((path, {}) for path in searched)
+    ends = accumulate((len(text) for _, text in texts), initial=FIRST_BYTES)
+    for (module, _), place in zip(texts, pairwise(ends), strict=True):
+        inside.setdefault(module.folder, {})[module.name] = (
+            module.is_package, module.mtime, module.size_bytes, *place,
+        )  # fmt: skip
         if module.is_package:
             inside.setdefault(f"{module.folder}/{module.name}", {})
     folders = {
@@ -183,7 +164,13 @@ def write_archive(
         )
         for folder, found in inside.items()
     }
-    _write(copy / ARCHIVE, compiled, token, folders, blocks.whole())
+    without = {
+        path: time
+        for path, (time, names, _) in folders.items()
+        if path in {str(_moved(each, root, destination)) for each in searched}
+        and not any(f"\n{name}\n" in names for name in _AT_EACH_START)
+    }
+    _write(copy / ARCHIVE, compiled, token, without, folders, [text for _, text in texts])
 
 
 def _module_of(path: str, compiled: _Compiled) -> ArchivedModule | None:
@@ -215,20 +202,20 @@ def _module_of(path: str, compiled: _Compiled) -> ArchivedModule | None:
 
 
 @cache
-def _finder_for(python: Path, lines: str = "") -> _Compiled | None:
-    """Return the finder's code for an interpreter; None if it compiles nothing."""
-    words = [str(python), "-I", "-S", "-B", "-c", _COMPILE]
-    body = indent(f"{lines}pass\n", "    ")
-    text = f"{Path(finder.__file__).read_text()}\ndef load_fallbacks(sitedir):\n{body}"
+def _compiled_for(python: Path) -> _Compiled | None:
+    """Return the finder's code for an interpreter; None if it cannot start by an archive."""
+    words = [str(python), "-I", "-S", "-B", "-X", "no_debug_ranges", "-c", _COMPILE]
+    text = Path(finder.__file__).read_text()
     try:
-        done = subprocess.run(words, input=text.encode(), capture_output=True, timeout=_PATIENCE_S)
-    except (OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(
+            words, input=text, capture_output=True, text=True, timeout=_PATIENCE_S
+        )
+    except (OSError, subprocess.TimeoutExpired, UnicodeError):
         return None
-    tag, _, rest = done.stdout[4:].partition(b"\0")
-    base, end, code = rest.partition(b"\0")
-    if done.returncode or not end or len(code) > FIRST_BYTES - _HEADER.size:
+    if done.returncode:
         return None
-    return _Compiled(done.stdout[:4], tag.decode(), Path(os.fsdecode(base)), code)
+    magic, tag, base, search, code = json.loads(done.stdout)
+    return _Compiled(bytes.fromhex(magic), tag, Path(base), tuple(search), bytes.fromhex(code))
 
 
 def _moved(path: str, root: Path, place: Path) -> Path:
@@ -260,15 +247,18 @@ def _write(
     path: Path,
     compiled: _Compiled,
     token: bytes,
+    without: Mapping[str, int],
     folders: Mapping[str, tuple[int, str, bytes]],
-    blocks: Sequence[bytes],
+    texts: Sequence[bytes],
 ) -> None:
-    start = FIRST_BYTES
-    index, behind = b"", start if not folders else 0
-    while behind != start + len(index):  # the index has the places of blocks, which lie behind it
-        behind = start + len(index)
-        ends = accumulate(map(len, blocks), initial=behind)
-        index = token + marshal.dumps((dict(folders), list(pairwise(ends))), _MARSHAL)
-    header = _HEADER.pack(compiled.magic, start, start + len(index), token)
-    first = (header + compiled.code).ljust(FIRST_BYTES, b"\0")
-    path.write_bytes(b"".join((first, index, *blocks)))
+    index = marshal.dumps(dict(folders), _MARSHAL)
+    places = accumulate(
+        (len(token + compiled.code), len(index)), initial=FIRST_BYTES + sum(map(len, texts))
+    )
+    header = _HEADER.pack(compiled.magic, *places, token)
+    first = header + marshal.dumps(dict(without), _MARSHAL)
+    if len(first) > FIRST_BYTES:  # of long paths
+        first = header + marshal.dumps({}, _MARSHAL)
+    path.write_bytes(
+        b"".join((first.ljust(FIRST_BYTES, b"\0"), *texts, token, compiled.code, index))
+    )

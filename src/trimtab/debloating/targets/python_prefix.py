@@ -5,13 +5,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Self
 
+from trimtab.binaries.elf.loading import read_loading
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.copies.directory_handle import DirectoryHandle
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM
 from trimtab.debloating.copies.renaming import names_any, rename_in
-from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
+from trimtab.debloating.fallback import (
+    FALLBACK_LIBRARY,
+    FILE_FALLBACK_LIBRARY,
+    sidecar_of,
+)
 from trimtab.debloating.module_archive.writing import (
     ArchivedModule,
+    Loading,
     archived,
     can_start,
     hook,
@@ -21,6 +27,7 @@ from trimtab.debloating.targets.folder import FolderTarget
 from trimtab.errors import UserError
 from trimtab.processes.program import Program
 from trimtab.profiling.runs.from_workload import absolute, moved, program_of
+from trimtab.records.manifest import Manifest
 from trimtab.records.used import ByteCodeRead
 
 _PACKAGES = "lib/python3*/site-packages"
@@ -137,14 +144,14 @@ class PythonPrefix(FolderTarget):
         Raises UserError if there is a fallback but no `site-packages`.
         """
         libraries = [path for path in _MODULES if (copy / path).is_file()]
-        modules = self._archived(debloated) if FILE_FALLBACK_LIBRARY in libraries else []
-        has_archive = bool(libraries) and self._can_have_an_archive()
-        without = _without_archive(libraries)
+        has_archive = FILE_FALLBACK_LIBRARY in libraries and self._can_have_an_archive()
+        line = hook(_loading(copy, debloated)) if has_archive else _without_archive(libraries)
         with DirectoryHandle.at(copy) as top:
             rename_in(top, _NAME_IT, {self.root, self.root.resolve()}, destination)
-            _load_fallbacks(top, libraries, hook(without) if has_archive else without)
+            _load_fallbacks(top, libraries, line)
         if has_archive:
-            write_archive(copy, self.root, destination, modules, self._interpreter(), without)
+            modules = self._archived(debloated)
+            write_archive(copy, self.root, destination, modules, self._interpreter())
 
     def _can_have_an_archive(self) -> bool:
         """Return whether the environment has one Python, which can start by an archive."""
@@ -163,6 +170,21 @@ class PythonPrefix(FolderTarget):
 
 def _of_base(prefix: Path) -> Iterator[Path]:
     return (prefix / name for name in ("envs", "pkgs"))
+
+
+def _loading(copy: Path, debloated: Path) -> Loading:
+    """Return when programs of the slim environment `copy` have to load the fallback."""
+    if not (copy / FALLBACK_LIBRARY).is_file():
+        return Loading.NEVER
+    for name in Manifest.read(debloated / "manifest.json").files:
+        if not (copy / sidecar_of(name)).is_file():
+            continue  # it lost nothing
+        with (copy / name).open("rb") as file:
+            loading = read_loading(file)
+        needed = loading.needed if loading else ()
+        if not any(PurePath(each).name == FALLBACK_LIBRARY.name for each in needed):
+            return Loading.AT_ONCE
+    return Loading.WITH_THREADS
 
 
 def _load_fallbacks(environment: DirectoryHandle, libraries: Sequence[Path], line: str) -> None:

@@ -14,14 +14,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trimtab.debloating.fallback import ARCHIVE
+from trimtab.debloating.fallback import ARCHIVE, FILE_FALLBACK_LIBRARY
 from trimtab.debloating.module_archive.writing import (
     FIRST_BYTES,
+    Loading,
     archived,
-    can_start,
     hook,
     write_archive,
 )
+from trimtab.debloating.targets.python_prefix import _FORGET_FOLDERS
+from trimtab.native import native_path
 
 PACKAGES = "lib/python3/site-packages"
 LONG_AGO_NS = 10**18
@@ -87,6 +89,8 @@ class Tree:
         self.more.mkdir()
         (root / "cwd").mkdir()
         (root / "trimtab").mkdir()
+        library = shutil.copy(native_path(FILE_FALLBACK_LIBRARY.name), root / "trimtab")
+        (self.packages / "trimtab_file_fallback.abi3.so").symlink_to(library)
 
     def write(self, path: str, value: str | None = None) -> Path:
         place = self.root / path
@@ -104,7 +108,7 @@ class Tree:
                 os.utime(folder, ns=(LONG_AGO_NS, LONG_AGO_NS))
         byte_code = sorted(map(str, self.root.rglob("*.pyc")))[::every]
         modules = archived(self.root, byte_code, self.python)
-        write_archive(self.root, self.root, self.root, modules, self.python, "")
+        write_archive(self.root, self.root, self.root, modules, self.python)
         return len(modules)
 
     def run(
@@ -126,11 +130,11 @@ class Tree:
         self, *statements: str, options: tuple[str, ...] = (), **variables: str
     ) -> tuple[list[object], int]:
         """Compare with Python's own finder; the archive has to do without files of byte code."""
-        expected, _ = self.run(*statements, options=options, **variables)
+        expected, _ = self.run(*statements, line=_FORGET_FOLDERS, options=options, **variables)
         for path in self.root.rglob("*.pyc"):
             if path.parent.name == "__pycache__":
                 path.unlink()
-        found = self.run(*statements, line=hook("1/0"), options=options, **variables)
+        found = self.run(*statements, line=hook(Loading.NEVER), options=options, **variables)
         assert found[0] == expected
         return found
 
@@ -190,11 +194,26 @@ def test_other_ways_to_modules_and_loaders(tree: Tree) -> None:
     assert found[-2:] == [1, True]
 
 
-def test_the_code_of_the_finder_fits(tree: Tree) -> None:
-    assert can_start(tree.python)
-    text = (tree.root / ARCHIVE).read_bytes()
-    lines_bytes = 2000  # the environment's lines, compiled, are well below
-    assert len(text[:FIRST_BYTES].rstrip(b"\0")) < FIRST_BYTES - lines_bytes
+def test_what_site_asks_for_at_each_start(ours: Tree) -> None:
+    asks = [
+        "sys.path.remove('') or __import__('site') and None",
+        "sys.path_importer_cache.pop(sitedir, None) and None",
+        "__import__('site').execsitecustomize() or 'sitecustomize' in sys.modules",
+        "sitedir in sys.path_importer_cache",
+    ]
+    others = ["importlib.util.find_spec('usercustomize')", "seen('sitecustomize')"]
+    path, only = str(ours.packages), ("-S",)
+    found, _ = ours.run(*asks, options=only, PYTHONPATH=path)
+    assert found[2:] == [False, True]
+    found, _ = ours.run(*asks, line=hook(Loading.NEVER), options=only, PYTHONPATH=path)
+    assert found[2:] == [False, False]
+    ours.check(*asks[:3], *others, options=only, PYTHONPATH=path)
+    ours.check(*asks[1:3], *others, options=only, PYTHONPATH=path)
+    ours.write(f"{PACKAGES}/sitecustomize.py")
+    for _ in range(2):
+        found, _ = ours.check(*asks[:3], *others, options=only, PYTHONPATH=path)
+        assert found[2] is True
+        ours.archive()
 
 
 OPTIONS = [("-O",), ("-OO",), ("-I",), ("-E",), ("-v",), ("-X", "importtime"), ("-S",)]
@@ -206,7 +225,7 @@ def test_options_of_the_interpreter(ours: Tree, options: tuple[str, ...]) -> Non
 
 
 def test_another_place_of_byte_code(ours: Tree, tmp_path: Path) -> None:
-    has_archive = "'ModuleArchive' in str(sys.meta_path)"
+    has_archive = "'trimtab_file_fallback' in str(sys.meta_path)"
     elsewhere = str(tmp_path / "elsewhere")
     found, _ = ours.check(*SEEN, has_archive, PYTHONPYCACHEPREFIX=elsewhere)
     assert found[-1] is False
@@ -329,7 +348,7 @@ def test_a_folder_of_a_package_in_the_path_may_have_modules_that_no_run_read(
     for path in tree.root.rglob("whole/__pycache__/one.*"):
         path.unlink()
     modules = archived(tree.root, map(str, tree.root.rglob("*.pyc")), tree.python)
-    write_archive(tree.root, tree.root, tree.root, modules, tree.python, "")
+    write_archive(tree.root, tree.root, tree.root, modules, tree.python)
     folders = f"{tree.packages}/whole:{tree.packages}"
     found, _ = tree.check("seen('one')[0]", PYTHONPATH=folders)
     assert found == [f"{PACKAGES}/whole/one.py"]
@@ -359,7 +378,10 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "empty": cut(0),
     "header": cut(20),
     "code": cut(1000),
-    "index": lambda path: os.truncate(path, int.from_bytes(path.read_bytes()[4:12], "little") + 20),
+    "finder": lambda path: os.truncate(path, FIRST_BYTES + 20),
+    "index": lambda path: os.truncate(
+        path, int.from_bytes(path.read_bytes()[12:20], "little") + 20
+    ),
     "block": lambda path: os.truncate(path, path.stat().st_size - 50),
     "other": lambda path: path.write_bytes(b"\0" * path.stat().st_size),
 }
@@ -370,11 +392,9 @@ def test_a_damaged_archive_leaves_the_rest_to_python(ours: Tree, damage: str) ->
     expected, _ = ours.run(*SEEN)
     path = ours.root / ARCHIVE
     DAMAGES[damage](path)
-    found, _ = ours.run(*SEEN, "instead", line=f"instead = 0\n{hook('pass')}")
-    assert found == [*expected, 0]
-    without = f"import builtins\n{hook('import builtins; builtins.instead = 1')}"
-    found, _ = ours.run("getattr(__import__('builtins'), 'instead', 0)", line=without)
-    assert found == [int(damage not in ("index", "block"))]
+    is_there = "'trimtab_file_fallback' in str(sys.meta_path)"
+    found, _ = ours.run(*SEEN, is_there, line=hook(Loading.NEVER))
+    assert found == [*expected, damage in ("finder", "index", "block")]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -385,7 +405,7 @@ def test_an_archive_may_be_damaged_while_a_program_runs(ours: Tree, damage: str)
     DAMAGES[damage](copy)
     moves = f"os.replace({str(ours.root)!r} + '/trimtab', here + '/gone')"
     moves += " or os.replace(here + '/damaged', here + '/trimtab')"
-    found, _ = ours.run(SEEN[0], moves, *SEEN[3:], line=hook("1/0"))
+    found, _ = ours.run(SEEN[0], moves, *SEEN[3:], line=hook(Loading.NEVER))
     assert found == [expected[0], None, *expected[3:]]
 
 
@@ -400,7 +420,7 @@ def test_another_archive_in_its_place_is_not_taken_for_it(ours: Tree) -> None:
     swap = "os.replace(here + '/trimtab', here + '/gone')"
     swap += " or os.replace(here + '/old', here + '/trimtab')"
     indexed = "importlib.util.find_spec('whole').name"
-    [*_, value], _ = ours.run(indexed, swap, "seen('one')[0]", line=hook("1/0"))
+    [*_, value], _ = ours.run(indexed, swap, "seen('one')[0]", line=hook(Loading.NEVER))
     assert value == "x" * len(f"{PACKAGES}/one.py") != expected[0]
 
 

@@ -98,6 +98,20 @@ def test_it_opens_one_file_instead_of_many(stage: DebloatStage, slim: Path) -> N
     assert not byte_code(slim)
 
 
+@pytest.mark.skipif(bool(reason := missing("strace")), reason=reason)
+def test_a_start_makes_few_calls_more(
+    stage: DebloatStage, slim: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    calls = []
+    for environment in (original_of(stage), slim / "env"):
+        record = slim / "calls"
+        output_of(environment, "-c", "pass", before=("strace", "-f", "-o", record))
+        calls.append(record.read_text().splitlines())
+    assert len(calls[1]) - len(calls[0]) <= 45
+    assert sum(".pth" in line for line in calls[1]) == 1  # `site` of a venv reads them twice
+
+
 def test_what_the_archive_has_not_comes_back(stage: DebloatStage, slim: Path) -> None:
     program = stage.workloads[0].command[1]
     assert output_of(slim / "env", "-O", program) == "780 &lt;\nTrue False\n"
