@@ -173,6 +173,7 @@ clean:  ## what make builds; results/ and .venv/ stay
 	$(INSTALL) --no-deps -r requirements.lock
 	@echo "3 of 3: trimtab itself"
 	$(INSTALL) --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q src  # before several processes do it at once
 	touch $@
 
 build/uv/bin/uv: requirements-uv.txt | $(BIN)/python
