@@ -17,7 +17,7 @@ EVERY_CHANGE := -m "not nightly"
 # Byte code is kept: without it, every worker of the tests rewrites and compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all test test-all test-bare test-skipped lint bench bench-images bench-starts docs picture table-library native lock dist deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-kubernetes deps-postgresql deps-images deps-docker deps-registry deps-stargz deps-sif deps-openssl deps-fuzz fuzz fuzz-same clean
+.PHONY: all test test-all test-bare test-skipped lint lint-types lint-style lint-native bench bench-images bench-starts docs picture table-library native lock dist deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-kubernetes deps-postgresql deps-images deps-docker deps-registry deps-stargz deps-sif deps-openssl deps-fuzz fuzz fuzz-same clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
@@ -36,15 +36,22 @@ test-skipped:  ## the tests of `make test` that the last run skipped
 	$(PYTEST) $(EVERY_CHANGE) --skipped-before tests
 
 lint: .venv/.installed  ## formatting, types, workflow, native code
+	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target lint-types lint-style lint-native
+
+lint-types:
+	$(BIN)/mypy
+
+lint-style:
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules
 # Without the advice to name a container for each rule: measurements run in the environment that
 # is measured.
 	@advice=$$($(BIN)/snakemake --lint 2>&1 | grep '^    \* ' | grep -v 'Specify a conda environment'); \
 	  if [ -n "$$advice" ]; then echo "$$advice"; echo "see: snakemake --lint"; exit 1; fi
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(MAKE) -C native OUT=../build/lint ANALYZE=-fanalyzer
+
+lint-native:
+	@$(MAKE) --no-print-directory -C native OUT=../build/lint ANALYZE=-fanalyzer
 
 bench: all  ## speed and memory, side by side
 	set -e; for part in tracing libraries fallback fallback_files outputs debloat workflow readme; do $(BIN)/python benchmarks/$$part.py; done
@@ -166,6 +173,7 @@ clean:  ## what make builds; results/ and .venv/ stay
 	$(INSTALL) --no-deps -r requirements.lock
 	@echo "3 of 3: trimtab itself"
 	$(INSTALL) --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q src  # before several processes do it at once
 	touch $@
 
 build/uv/bin/uv: requirements-uv.txt | $(BIN)/python

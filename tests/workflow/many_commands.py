@@ -1,10 +1,13 @@
 """`trimtab` many times, as for mistakes: each a process of its own, forked once all is imported."""
 
+import atexit
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -16,7 +19,9 @@ from trimtab.cli.verbs import command_line
 
 command_line()
 
-def as_child(folder, words, files):
+def as_child(folder, words, environment, files):
+    os.environ.clear()
+    os.environ.update(environment)
     os.chdir(folder)
     for number, file in zip((0, 1, 2), (open(os.devnull), *files)):
         os.dup2(file.fileno(), number)
@@ -59,8 +64,21 @@ def many_commands() -> Iterator[Command]:
         to, of = process.stdin, process.stdout
 
         def run(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-            print(json.dumps([str(folder), [str(word) for word in words]]), file=to, flush=True)
+            given = [str(folder), [str(word) for word in words], dict(os.environ)]
+            print(json.dumps(given), file=to, flush=True)
             return subprocess.CompletedProcess(words, *json.loads(of.readline()))
 
         yield run
         to.close()
+
+
+@cache
+def _kept() -> Command:
+    manager = many_commands()
+    atexit.register(manager.__exit__, None, None, None)
+    return manager.__enter__()
+
+
+def trimtab(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run `trimtab` in `folder`, forked from a process that all tests of this one share."""
+    return _kept()(folder, *words)

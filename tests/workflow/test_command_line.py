@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from many_commands import Command, many_commands
+from many_commands import trimtab
 
 from trimtab.files import read_json, sha256_of
 
@@ -37,12 +37,6 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
 
 
-def trimtab(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [TRIMTAB, *words], cwd=folder, capture_output=True, text=True, timeout=120
-    )
-
-
 def fails(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
@@ -54,7 +48,9 @@ def test_debloat_verify_and_run(environment: Path, folder: Path) -> None:
     original = next(environment.rglob("_speedups*.so"))
     before = {path: sha256_of(path) for path in environment.rglob("*.so")}
     python = environment / "bin/python"
-    done = trimtab(folder, "debloat", "--", python, "program.py")
+    done = subprocess.run(
+        [TRIMTAB, "debloat", "--", python, "program.py"], cwd=folder, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert "settled  yes: 5 of 5 runs missed nothing" in done.stderr, done.stderr
     assert "every run ended with exit code 0" in done.stderr
@@ -241,34 +237,33 @@ def test_the_four_verbs(environment: Path, folder: Path) -> None:
 
 
 def test_mistakes_are_told_in_one_line(environment: Path, folder: Path) -> None:
-    with many_commands() as run:
-        mistakes(run, environment, folder)
-
-
-def mistakes(run: Command, environment: Path, folder: Path) -> None:
     python = environment / "bin/python"
-    fails(run(folder, "advanced", "trace", "--", "no-such-program"), 2, "no-such-program: no such")
-    fails(run(folder, "debloat", "--", "/bin/true"), 2, "/bin/true", "--python")
-    fails(run(folder, "advanced", "locate"), 2, "workload.json", "trimtab advanced trace")
-    fails(run(folder, "verify"), 2, "trimtab debloat")
-    fails(run(folder, *LEARN), 2, "trimtab debloat", "--workspace")
-    fails(run(folder, "debloat", "--", "/usr/bin/python3", "program.py"), 2, "operating system")
+    fails(
+        trimtab(folder, "advanced", "trace", "--", "no-such-program"), 2, "no-such-program: no such"
+    )
+    fails(trimtab(folder, "debloat", "--", "/bin/true"), 2, "/bin/true", "--python")
+    fails(trimtab(folder, "advanced", "locate"), 2, "workload.json", "trimtab advanced trace")
+    fails(trimtab(folder, "verify"), 2, "trimtab debloat")
+    fails(trimtab(folder, *LEARN), 2, "trimtab debloat", "--workspace")
+    fails(trimtab(folder, "debloat", "--", "/usr/bin/python3", "program.py"), 2, "operating system")
     (folder / "bad.py").write_text("import sys; sys.exit('it went wrong')\n")
     bad = ("--ends-with", "0", "--", python, "bad.py")
-    fails(run(folder, "advanced", "trace", *bad), 2, "exit code 1", "it went wrong")
-    fails(run(folder, "debloat", "--mode", "magic", "--", python, "program.py"), 2, "--mode")
-    fails(run(folder, "debloat", "--kernels", "prune", "--", "x"), 2, "--kernels", "none")
+    fails(trimtab(folder, "advanced", "trace", *bad), 2, "exit code 1", "it went wrong")
+    fails(trimtab(folder, "debloat", "--mode", "magic", "--", python, "program.py"), 2, "--mode")
+    fails(trimtab(folder, "debloat", "--kernels", "prune", "--", "x"), 2, "--kernels", "none")
     for words, key in (
         (("--store", "x"), "--store: 'x' given"),
         (("--fallback", "store"), "--store: None given"),
         (("--remove", "libraries", "--fallback", "none"), "--remove: 'libraries' given"),
     ):
-        fails(run(folder, "debloat", *words, "--", python, "program.py"), 2, key)
+        fails(trimtab(folder, "debloat", *words, "--", python, "program.py"), 2, key)
     for given, word in (("nothing:x", "a module of"), ("native_folder:nowhere", "nowhere")):
-        fails(run(folder, "advanced", "trace", "--target", given, "--", "ls"), 2, "target", word)
+        fails(
+            trimtab(folder, "advanced", "trace", "--target", given, "--", "ls"), 2, "target", word
+        )
     (folder / "spans.json").write_text("{}")
     words = ("advanced", "reconstruct", "--span-path", "spans.json", "--output-dir", "x")
-    fails(run(folder, *words), 2, "spans.json")
+    fails(trimtab(folder, *words), 2, "spans.json")
 
 
 def test_a_static_program_is_refused(environment: Path, folder: Path) -> None:

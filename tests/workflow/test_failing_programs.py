@@ -7,12 +7,11 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Iterator
 from pathlib import Path
 
 import markupsafe
 import pytest
-from many_commands import Command, many_commands
+from many_commands import trimtab
 
 from trimtab.config.groups.workload import ServerConfig, Workload
 from trimtab.config.root import Profiling
@@ -78,12 +77,6 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def trimtab() -> Iterator[Command]:
-    with many_commands() as run:
-        yield run
-
-
 def fails(done: subprocess.CompletedProcess[str], *words: str) -> str:
     """Check that a verb failed, said so with `words`, and nothing of success; returns that."""
     said = done.stdout + done.stderr
@@ -95,18 +88,18 @@ def fails(done: subprocess.CompletedProcess[str], *words: str) -> str:
     return said
 
 
-def debloat(trimtab: Command, folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+def debloat(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
     return trimtab(folder, "debloat", "--runs", "1", "--settle", "1", *words)
 
 
 @pytest.mark.parametrize("kind", PYTHON)
-def test_a_program(trimtab: Command, environment: Path, tmp_path: Path, kind: str) -> None:
+def test_a_program(environment: Path, tmp_path: Path, kind: str) -> None:
     """It is run once, and neither debloated nor taken for one that works."""
     code, how, last, end = PYTHON[kind]
     (tmp_path / "program.py").write_text(code)
     command = ("--", environment / "bin/python", "program.py")
     typed = f"`--ends-with {end}` if that is right"
-    progress, first, *_ = fails(debloat(trimtab, tmp_path, *command), how, last, typed).splitlines()
+    progress, first, *_ = fails(debloat(tmp_path, *command), how, last, typed).splitlines()
     assert progress == "tracing: 3 runs"
     assert how in first and last in first and typed in first
     logs = sorted(path.name for path in (tmp_path / "trimtab_workspace/runs").glob("*.stderr"))
@@ -118,12 +111,12 @@ def test_a_program(trimtab: Command, environment: Path, tmp_path: Path, kind: st
 
 
 @pytest.mark.parametrize("code", PYTEST)
-def test_pytest(trimtab: Command, environment: Path, tmp_path: Path, code: int) -> None:
+def test_pytest(environment: Path, tmp_path: Path, code: int) -> None:
     text, meaning, words = PYTEST[code]
     (tmp_path / "test_mine.py").write_text(text)
     if code == 3:
         (tmp_path / "conftest.py").write_text("def pytest_runtest_protocol(): raise OSError\n")
-    done = debloat(trimtab, tmp_path, "--", environment / "bin/pytest", *words)
+    done = debloat(tmp_path, "--", environment / "bin/pytest", *words)
     fails(done, f"exit code {code} (pytest: {meaning}", f"`--ends-with {code}`")
 
 
@@ -135,7 +128,7 @@ def test_pytest(trimtab: Command, environment: Path, tmp_path: Path, code: int) 
     ],
 )
 def test_a_program_that_fails_later(
-    trimtab: Command, environment: Path, tmp_path: Path, code: str, said: str
+    environment: Path, tmp_path: Path, code: str, said: str
 ) -> None:
     """Only when it is traced, or when it runs again."""
     (tmp_path / "program.py").write_text(code)
@@ -160,22 +153,22 @@ def test_a_program_that_fails_later(
     ],
 )  # fmt: skip
 def test_a_server_or_what_takes_too_long(
-    trimtab: Command, environment: Path, tmp_path: Path,
+    environment: Path, tmp_path: Path,
     options: list[str], code: str, words: list[str],
 ) -> None:  # fmt: skip
     (tmp_path / "program.py").write_text(code)
     command = ("--", environment / "bin/python", "program.py")
-    fails(debloat(trimtab, tmp_path, *options, *command), *words)
+    fails(debloat(tmp_path, *options, *command), *words)
 
 
-def test_a_shell_script(trimtab: Command, environment: Path, tmp_path: Path) -> None:
+def test_a_shell_script(environment: Path, tmp_path: Path) -> None:
     (tmp_path / "run.sh").write_text(f"{environment}/bin/python -c pass\nls no-such-file\n")
     command = ("--python", environment / "bin/python", "--", "sh", "run.sh")
-    fails(debloat(trimtab, tmp_path, *command), "exit code 2", "no-such-file", "`--ends-with 2`")
+    fails(debloat(tmp_path, *command), "exit code 2", "no-such-file", "`--ends-with 2`")
 
 
 @pytest.fixture(scope="module")
-def asked(trimtab: Command, environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def asked(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a workspace of a program that ends with 3 as asked, while its data is there."""
     folder = tmp_path_factory.mktemp("asked")
     (folder / "program.py").write_text(
@@ -183,19 +176,19 @@ def asked(trimtab: Command, environment: Path, tmp_path_factory: pytest.TempPath
     )
     (folder / "data").touch()
     command = ("--", environment / "bin/python", "program.py")
-    done = debloat(trimtab, folder, "--ends-with", "3", *command)
+    done = debloat(folder, "--ends-with", "3", *command)
     assert done.returncode == 0, done.stderr
     return folder
 
 
-def test_an_end_that_was_asked_for_is_told(trimtab: Command, asked: Path) -> None:
+def test_an_end_that_was_asked_for_is_told(asked: Path) -> None:
     done = trimtab(asked, "verify", "--repeats", "1")
     assert done.returncode == 0, done.stderr
     assert "equal output in every run, which ended with exit code 3, as asked" in done.stderr
     assert "ended with exit code 3, as asked" in trimtab(asked, "check").stdout
 
 
-def test_a_held_out_input_that_cannot_be_judged(trimtab: Command, asked: Path) -> None:
+def test_a_held_out_input_that_cannot_be_judged(asked: Path) -> None:
     """The others are reported all the same, and the exit code says that one was bad."""
     inputs = ("--held-out", "./no-such-program", "--held-out", "python program.py other")
     done = trimtab(asked, "verify", "--repeats", "1", *inputs, "--json")
@@ -208,7 +201,7 @@ def test_a_held_out_input_that_cannot_be_judged(trimtab: Command, asked: Path) -
 
 
 @pytest.mark.parametrize("verb", [["verify"], ["advanced", "learn", "--repeats", "1"]])
-def test_a_program_that_fails_by_now(trimtab: Command, asked: Path, verb: list[str]) -> None:
+def test_a_program_that_fails_by_now(asked: Path, verb: list[str]) -> None:
     (asked / "data").rename(asked / "data.away")
     try:
         fails(trimtab(asked, *verb), "exit code 1, expected exit code 3")
@@ -217,7 +210,7 @@ def test_a_program_that_fails_by_now(trimtab: Command, asked: Path, verb: list[s
     assert trimtab(asked, *verb).returncode == 0
 
 
-def test_results_of_old_that_nobody_asked_for(trimtab: Command, asked: Path) -> None:
+def test_results_of_old_that_nobody_asked_for(asked: Path) -> None:
     """Trimtab once took over how the first run ended, and said so in a note alone."""
     assert trimtab(asked, "verify", "--repeats", "1").returncode == 0
     path = asked / "trimtab_workspace/usage.json"
@@ -243,7 +236,7 @@ def test_results_of_old_that_nobody_asked_for(trimtab: Command, asked: Path) -> 
 
 
 @pytest.mark.parametrize("kind", ["missing module", "os._exit", "SIGKILL", "syntax error"])
-def test_trials(trimtab: Command, tmp_path: Path, kind: str) -> None:
+def test_trials(tmp_path: Path, kind: str) -> None:
     code, how, last, _ = PYTHON[kind]
     (tmp_path / "train.py").write_text(code)
     words = ["--parameter", "training.width=1:9", "--epochs", "1:1", "--tuner", "tune_v1"]
@@ -252,7 +245,7 @@ def test_trials(trimtab: Command, tmp_path: Path, kind: str) -> None:
     assert not (tmp_path / "trimtab_workspace/tune/best.yaml").exists()
 
 
-def test_a_project(trimtab: Command, environment: Path, tmp_path: Path) -> None:
+def test_a_project(environment: Path, tmp_path: Path) -> None:
     """`trimtab run` makes no report of a program that fails, and `trimtab check` finds nothing."""
     (tmp_path / "program.py").write_text(PYTHON["missing module"][0])
     command = ("--", environment / "bin/python", "program.py")

@@ -4,19 +4,18 @@ import hashlib
 import shlex
 import shutil
 import socket
-import subprocess
 import sys
 import venv
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from many_commands import trimtab
 
 from trimtab.files import read_json
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import RUNS
 
-TRIMTAB = Path(sys.executable).parent / "trimtab"
 PACKAGES = ("markupsafe", "pytest", "pluggy", "iniconfig", "packaging", "pygments")
 KILLS_A_WORKER = """
 import markupsafe, os, signal, sys
@@ -85,12 +84,6 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     script.write_text(f"#!{folder}/bin/python\nimport pytest; raise SystemExit(pytest.main())\n")
     script.chmod(0o755)
     return folder
-
-
-def trimtab(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [TRIMTAB, *words], cwd=folder, capture_output=True, text=True, timeout=120
-    )
 
 
 def debloat(folder: Path, *words: str | Path) -> str:

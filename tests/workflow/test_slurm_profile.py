@@ -19,7 +19,7 @@ from trimtab.execution.slurm.cluster import SlurmCluster, why_not
 from trimtab.execution.slurm.configuration import slurm_conf
 from trimtab.files import read_json
 
-pytestmark = pytest.mark.xdist_group("slurm")
+pytestmark = pytest.mark.xdist_group("slurm profile")  # beside what drives another Slurm
 NODE = NodeType("node", 2000, 64 << 30, 1.0, (Level(1.0, 1.0),))
 # As of profiles/slurm, but for the times after which Slurm is asked how jobs are.
 SNAKEMAKE = (

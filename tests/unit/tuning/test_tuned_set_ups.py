@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from test_search import HOST
 
 from trimtab.config import Configurations
@@ -40,6 +41,7 @@ def run(workload: Workload, folder: Path, **parameters: Any) -> dict[str, Any]:
     return metrics
 
 
+@pytest.mark.nightly
 def test_a_search_leaves_what_is_trained_and_served(tmp_path: Path) -> None:
     conf, results = tmp_path / "conf", tmp_path / "results"
     shutil.copytree(ROOT / "conf", conf)

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import RandomForestRegressor
 
 from trimtab.records.characterization.impact import CONFIDENCE
 from trimtab.records.characterization.settings import KINDS, kinds_of, settings_of
@@ -129,6 +128,8 @@ def _shares(values: Any) -> tuple[float, float, float] | None:
 
 
 def _forest(settings: Any, response: Any) -> Any:
+    from sklearn.ensemble import RandomForestRegressor  # a second, that most reports do without
+
     return RandomForestRegressor(_TREES, random_state=0).fit(settings, response)
 
 

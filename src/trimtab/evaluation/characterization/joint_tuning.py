@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any
 
 import altair as alt
-from scipy.stats import spearmanr
 
 from trimtab.evaluation.characterization.interactions import Interaction, interaction
 from trimtab.evaluation.characterization.section import WORKLOAD, CharacterizationSection
@@ -99,6 +98,8 @@ class JointTuning(CharacterizationSection):
             ]
             first, second = ([pair[side] for pair in pairs] for side in (0, 1))
             if len(pairs) >= _LEAST_WORKLOADS and len(set(first)) > 1 and len(set(second)) > 1:
+                from scipy.stats import spearmanr  # a second, that most reports do without
+
                 result = spearmanr(first, second)
                 correlations[metric] = {
                     "rank_correlation": float(result.statistic),

@@ -12,9 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_regressor
-from sklearn.linear_model import LinearRegression
-from sklearn.utils import all_estimators
 
 from trimtab.errors import UserError
 from trimtab.policies.facts import Asked, ProbeRun
@@ -156,6 +153,11 @@ def counted(observations: Sequence[ProbeRun], features: Sequence[str]) -> list[P
 
 
 def _regressor_class(name: str) -> type:
+    # Every policy's module is imported, and scikit-learn takes a second: only for who predicts.
+    from sklearn.base import is_regressor
+    from sklearn.linear_model import LinearRegression
+    from sklearn.utils import all_estimators
+
     if name == "linear":
         return LinearRegression  # type: ignore[no-any-return]
     if "." in name:

@@ -117,6 +117,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.nightly
 def test_torchrun(tmp_path: Path) -> None:
     """Two ranks of PyTorch, paused after the second epoch: each step follows from the one before.
 
