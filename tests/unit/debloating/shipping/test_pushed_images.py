@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +62,15 @@ def trimtab(*words: str) -> None:
     app(list(words), standalone_mode=False)
 
 
+@cache
+def pressed(data: bytes, packed: Any) -> bytes:
+    compressed: bytes = packed(data)
+    return compressed
+
+
 def hold(registry: FakeRegistry, repository: str, *layers: bytes, packed: Any = None) -> None:
     """Hold the original as other tools push it: its layers compressed by zlib, or as `packed`."""
-    compressed = [(packed or gzip.compress)(data) for data in layers]
+    compressed = [pressed(data, packed or gzip.compress) for data in layers]
     kind = {None: "tar+gzip", bytes: "tar"}.get(packed, "tar+zstd")
     config = json.dumps(config_of(layers, config=CONFIG)).encode()
     manifest = {
