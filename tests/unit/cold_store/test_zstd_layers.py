@@ -188,7 +188,7 @@ def of_dictionary() -> bytes:
         (FRAME[:9] + b"\xff\xff\xff" + FRAME[12:], "(?i)corrupt"),
         (b"", "ends before"),
         (of_dictionary(), "(?i)dictionary"),
-        (gzip.compress(b"text"), "no zstd frame"),
+        (gzip.compress(b"text", mtime=0), "no zstd frame"),
         (b"\x25\xb5\x2f\xfd" + FRAME[4:], "no zstd frame"),  # of version 0.5, which libzstd has
         (b"\x1e\xb5\x2f\xfd" + FRAME[4:], "no zstd frame"),
         (skippable(b"a")[:6], "ends before"),
