@@ -23,7 +23,7 @@ from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.of_workload import machine_of
 from trimtab.tuning.limits import NO_LIMITS, SearchLimits
 from trimtab.tuning.narrowed import at_defaults
-from trimtab.tuning.score import of_inference
+from trimtab.tuning.scoring.score import of_inference
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.system.machine import machine_key
 from trimtab.tuning.trials.program_digest import digest_of
@@ -108,7 +108,8 @@ class Request:
         A changed program starts a new search, as does a new search `after` which this one runs.
         """
         workloads = [one for one in (self.workload, self.inference_workload) if one is not None]
-        said = [repr(replace(self, after=None)), *map(digest_of, workloads)]
+        objective = replace(self.objective, bounds={})  # they choose from what is found
+        said = [repr(replace(self, after=None, objective=objective)), *map(digest_of, workloads)]
         if self.after is not None:
             said.append(sha256_of(self.after / "trials.parquet"))
         if self.start_with:
@@ -151,12 +152,13 @@ class Request:
         """
         if made.inference is not None or not (wanted := of_inference(self.objective)):
             return self.objective
-        if made.score_without_inference is not None:
+        if made.score_without_inference is not None and not self.objective.others:
             return Objective(name="without_inference", score=made.score_without_inference)
+        bohb = "" if self.objective.others else ", or, to search by the accuracy all the same, bohb"
         raise UserError(
             f"objective {self.objective.name}: score: {wanted[0]} is what inference costs, which "
             f"the tuner {self.tuner.name} does not measure; expected a tuner of the kind edgetune, "
-            "as conf/tuner/edgetune.yaml, or, to search by the accuracy all the same, bohb"
+            f"as conf/tuner/edgetune.yaml{bohb}"
         )
 
     def known_inference(self, path: Path) -> KnownInference:

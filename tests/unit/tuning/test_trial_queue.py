@@ -17,7 +17,7 @@ from trimtab.errors import UserError
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
 from trimtab.tuning.plan import Plan
-from trimtab.tuning.score import Failure, Score
+from trimtab.tuning.scoring.score import Failure, Score
 from trimtab.tuning.sharing.claims import Claims, FileLocks, check_shared
 from trimtab.tuning.sharing.trial_queue import TrialLease, TrialQueue
 from trimtab.tuning.space import SearchSpace

@@ -8,6 +8,7 @@ import typer
 from trimtab.cli.output.console import console
 from trimtab.cli.project.conf import configurations as configurations_of
 from trimtab.cli.tuning.limits import limits_of
+from trimtab.cli.tuning.objectives import objective_of
 from trimtab.cli.tuning.program import TunedProgram
 from trimtab.cli.tuning.report import search
 from trimtab.cli.tuning.start_with import configurations_in
@@ -119,10 +120,22 @@ def tune(
     objective: Annotated[
         str,
         typer.Option(
+            metavar="NAME[,NAME...]",
             help="A file in conf/objective/: accuracy, loss, accuracy_by_duration,"
-            " accuracy_least_energy; of inference: time_by_accuracy, energy_by_accuracy."
+            " accuracy_least_energy; of inference: time_by_accuracy, energy_by_accuracy. Several,"
+            " as accuracy,time, give a Pareto front, of accuracy or loss, time, energy, memory,"
+            " size (reported as size_bytes), inference_time, inference_energy; accuracy_and_time.",
         ),
     ] = "accuracy",
+    bound: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Of several objectives: what best.yaml keeps at least, or at most of one to"
+            " minimise, as accuracy=0.97. It has the front's trial nearest to the best of the"
+            " objectives without a bound.",
+        ),
+    ] = None,
     workers: Annotated[
         int, typer.Option(min=1, help="Trials at once, each on its share of the CPUs.")
     ] = 1,
@@ -205,7 +218,7 @@ def tune(
     request = Request(
         workload=workload,
         tuner=configurations.option("tuner", tuner or _tuner_for(workload)),
-        objective=configurations.option("objective", objective),
+        objective=objective_of(configurations, objective, bound or []),
         hardware=model_of(machine),
         workers=workers,
         inference_workload=inference,
