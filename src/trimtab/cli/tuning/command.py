@@ -25,6 +25,7 @@ _LIMITS = "Where the search ends, if not before"
 # Options of a command, by the corresponding keys of a workload.
 _KEYS = {
     "epochs": "tuning.epochs",
+    "forbid": "tuning.forbidden",
     "data_fraction": "tuning.data_fraction.least",
     "metric": "tuning.metric",
     "epoch_mark": "marks.epoch",
@@ -50,7 +51,15 @@ def tune(
         typer.Option(
             metavar="KIND.NAME=VALUES",
             help="Of the kind model, training, system or inference: 16,32,64 or 0.0001:0.1 or"
-            " 0.0001:0.1:log.",
+            " 0.0001:0.1:log; with ' if NAME=A,B', only beside these values of another.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
+    forbid: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE,NAME=VALUE",
+            help="Values that no trial has together, as batch_size=512,precision=fp32.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
@@ -206,7 +215,7 @@ def tune(
     if is_command:
         given = TunedProgram(
             parameter or [], epochs, data_fraction, metric, epoch_mark, timeout_s,
-            inference_command, None if python is None else _interpreter(python),
+            inference_command, None if python is None else _interpreter(python), forbid or [],
         )  # fmt: skip
         workload = given.workload(program)
         inference = given.inference_workload(workload)
