@@ -46,7 +46,8 @@ class Study:
     `samplers`. Equal seeds and scores give equal suggestions, in one process or several, killed or
     not: a suggestion depends on the trial's number and the journal, and is made under its lock. The
     first trials have the values of `first`, by full name, as far as their kinds are searched. Each
-    trial has as many `scores`: a row has the `others` beside the first.
+    trial has as many `scores`: a row has the `others` beside the first. The algorithm also
+    learns from `earlier` trials, of another study of the same space.
     Raises UserError for an unsuitable algorithm, for a file that is no journal, and where the study
     of that name has another space, algorithm or seed. All methods raise it where another process
     keeps the journal locked.
@@ -62,8 +63,10 @@ class Study:
         seed: int,
         first: Sequence[Configuration] = (),
         scores: int = 1,
+        earlier: Sequence[TrialRecord] = (),
     ) -> None:
         check_algorithm(algorithm)
+        self._earlier = list(earlier)
         self._first = [self._of_searched(space, kinds, one) for one in first]
         self.space, self.algorithm, self.seed = space.of(kinds), algorithm, seed
         if algorithm == GRID and not self.space.is_countable:
@@ -188,7 +191,8 @@ class Study:
         """
         if self.algorithm == GRID:
             return self._next_of_grid(trials, fixed)
-        memory = self._in_memory(trials if learns(self.algorithm) else [], len(trials))
+        seen = [*self._earlier, *trials] if learns(self.algorithm) else []
+        memory = self._in_memory(seen, len(trials))
         for _ in range(_TRIES):
             configuration = self._drawn(memory, fixed)
             if self.space.allows(configuration):

@@ -158,6 +158,14 @@ def tune(
             help="Configurations to try first: a best.yaml, or a list of parameters with values.",
         ),
     ] = None,
+    learn_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="WORKSPACE",
+            help="An earlier search of the program, by the same objectives: tpe learns from its"
+            " trials. It needs another --workspace.",
+        ),
+    ] = None,
     trials: Annotated[
         int | None,
         typer.Option(
@@ -234,6 +242,7 @@ def tune(
         device=device_of(_inference_hardware(configurations, workload), machine),
         is_described=not is_command,
         start_with=() if start_with is None else configurations_in(start_with, workload),
+        learn_from=None if learn_from is None else _trials_in(learn_from, folder),
         limits=limits_of(trials, time, energy, patience, _say_limit),
     )
     request.made(folder / "ground_truth.json")  # raises errors before anything is written
@@ -291,6 +300,15 @@ def _interpreter(python: Path) -> Path:
     if not python.is_file():
         raise UserError(f"--python {python}: no such file; expected an interpreter")
     return python
+
+
+def _trials_in(workspace: Path, own: Path) -> Path:
+    """Return the table of trials of an earlier search; raises UserError for this one's."""
+    if workspace.resolve() == own.resolve():
+        raise UserError(
+            f"--learn-from {workspace}: this search writes there; expected another --workspace"
+        )
+    return workspace / "tune" / "trials.parquet"
 
 
 def _say_limit(limit: str) -> None:
