@@ -8,6 +8,7 @@ one record, so a power loss cannot separate them.
 """
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -96,10 +97,12 @@ class FileStorage:
 class SearchJournal:
     """The study `name` in the journal at `place`; creates both if missing.
 
-    A new one is for `scores` of each trial. Raises UserError for another kind of file.
+    A new one has a score for each name in `scores`. Raises UserError for another kind of file.
     """
 
-    def __init__(self, place: Path | JournalStorage, name: str, scores: int = 1) -> None:
+    def __init__(
+        self, place: Path | JournalStorage, name: str, scores: Sequence[str] = ("score",)
+    ) -> None:
         self.records: JournalStorage = FileStorage(place) if isinstance(place, Path) else place
         self.name = name
         self._has_turn = False
@@ -109,9 +112,14 @@ class SearchJournal:
                 self._study = optuna.create_study(
                     study_name=name,
                     storage=self._storage,
-                    directions=["maximize"] * scores,
+                    directions=["maximize"] * len(scores),
                     load_if_exists=True,
                 )
+                if len(scores) > 1:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+                        if self._study.metric_names is None:  # Optuna's dashboard shows them
+                            self._study.set_metric_names(list(scores))
             except _DAMAGED as error:
                 raise self._damaged(error) from None
 

@@ -46,11 +46,11 @@ class Study:
     `samplers`. Equal seeds and scores give equal suggestions, in one process or several, killed or
     not: a suggestion depends on the trial's number and the journal, and is made under its lock. The
     first trials have the values of `first`, by full name, as far as their kinds are searched. Each
-    trial has as many `scores`: a row has the `others` beside the first. The algorithm also
-    learns from `earlier` trials, of another study of the same space.
-    Raises UserError for an unsuitable algorithm, for a file that is no journal, and where the study
-    of that name has another space, algorithm or seed. All methods raise it where another process
-    keeps the journal locked.
+    trial has a score for each name in `scores`: a row has the `others` beside the first. The
+    algorithm also learns from `earlier` trials, of another study of the same space. Raises
+    UserError for an unsuitable algorithm, for a file that is no journal, and where the study of
+    that name has another space, algorithm or seed. All methods raise it where another process keeps
+    the journal locked.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Study:
         algorithm: str,
         seed: int,
         first: Sequence[Configuration] = (),
-        scores: int = 1,
+        scores: Sequence[str] = ("score",),
         earlier: Sequence[TrialRecord] = (),
     ) -> None:
         check_algorithm(algorithm)
@@ -235,7 +235,7 @@ class Study:
         if budget is None or draws_at_random(self.seed, number):
             return optuna.create_study(sampler=sampler("random", self.seed, number))
         memory = optuna.create_study(
-            directions=["maximize"] * self._scores,
+            directions=["maximize"] * len(self._scores),
             sampler=sampler(self.algorithm, self.seed, number),
         )
         for told in trials:

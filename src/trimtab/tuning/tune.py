@@ -206,7 +206,8 @@ def _searched(
         place = shared or here / "journal"
         study = Study(
             place, _STUDY, space, made.searched, made.algorithm, seed, request.start_with,
-            scores=1 + len(others), earlier=request.earlier(made, objective, space, fold),
+            scores=[one.label for one in (score, *others)],
+            earlier=request.earlier(made, objective, space, fold),
         )  # fmt: skip
         with study.lock():  # other machines may use it
             if not study.trials():

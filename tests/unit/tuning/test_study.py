@@ -142,7 +142,7 @@ def test_tpe_finds_what_is_better(tmp_path: Path) -> None:
 def test_tpe_by_two_scores_looks_near_their_front(tmp_path: Path) -> None:
     """That of rates between the best by each."""
     space = SearchSpace(tuning(**SMALL))
-    one = Study(tmp_path / "journal.log", "a", space, EVERY, "tpe", 7, scores=2)
+    one = Study(tmp_path / "journal.log", "a", space, EVERY, "tpe", 7, scores=["near", "far"])
     for _ in range(40):
         number, configuration = one.ask()
         rate = configuration["training.learning_rate"]
@@ -153,6 +153,7 @@ def test_tpe_by_two_scores_looks_near_their_front(tmp_path: Path) -> None:
     study = optuna.load_study(
         study_name="a", storage=JournalStorage(JournalFileBackend(str(tmp_path / "journal.log")))
     )
+    assert study.metric_names == ["near", "far"]
     assert study.best_trials and len(study.best_trials[0].values) == 2
 
 

@@ -65,6 +65,7 @@ class Score:
     def __init__(self, objective: Objective) -> None:
         self._objective = objective
         self.expression = objective.score
+        self.label = self.expression if objective.goal == Goal.MAXIMISE else f"-({self.expression})"
         self.names = sorted(names_in(objective.score))
 
     def check(self, known: Iterable[str]) -> None:
