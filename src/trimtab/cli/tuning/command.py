@@ -12,6 +12,7 @@ from trimtab.cli.tuning.objectives import objective_of
 from trimtab.cli.tuning.program import TunedProgram
 from trimtab.cli.tuning.report import search
 from trimtab.cli.tuning.start_with import configurations_in
+from trimtab.cli.tuning.trackers import tracker_of
 from trimtab.cli.workspace_lock import alone_in
 from trimtab.cli.workspace_mark import claim
 from trimtab.config import Configurations
@@ -192,6 +193,12 @@ def tune(
             rich_help_panel=_LIMITS,
         ),
     ] = None,
+    track: Annotated[
+        str | None,
+        typer.Option(
+            metavar="mlflow|wandb", help="Also record each trial there, as its variables say."
+        ),
+    ] = None,
     deploy: Annotated[
         Path | None,
         typer.Option(
@@ -250,8 +257,9 @@ def tune(
         raise UserError("--slim: expected --deploy FOLDER, which then has the slim environment")
     if deploy is not None:
         check_deployable(deploy)
+    tracker = tracker_of(track, console.notes.print)
     claim(folder)
-    found = search(request, folder / "tune", folder / "ground_truth.json")
+    found = search(request, folder / "tune", folder / "ground_truth.json", tracker)
     if deploy is not None:
         found["deployment"] = {"path": deployed(deploy, request, folder / "tune", slim=slim)}
     console.result(found)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from trimtab.cli.output.console import console
+from trimtab.cli.tuning.trackers import Track
 from trimtab.config.groups.objective import Objective
 
 if TYPE_CHECKING:
@@ -17,10 +18,10 @@ SEED = 1
 _LEADING, _FRONT = 5, 10  # trials in the last table, by one objective and by several
 
 
-def search(request: "Request", folder: Path, ground_truth: Path) -> dict[str, Any]:
+def search(request: "Request", folder: Path, ground_truth: Path, track: Track) -> dict[str, Any]:
     """Search once; print the plan, the trials as they end, and the best.
 
-    Returns the result of `--json`.
+    `track` gets each result. Returns the result of `--json`.
     """
     from trimtab.cli.tuning.trial_lines import TrialLines
     from trimtab.tuning import tune as stage
@@ -54,6 +55,7 @@ def search(request: "Request", folder: Path, ground_truth: Path) -> dict[str, An
         # The next process judges the last result of an ended one again.
         if (line := told.line(fold, result)) is not None:
             console.notes.print(line, soft_wrap=True)
+            track(result)
 
     stage.tune(request, [SEED], folder, ground_truth, on_result)
     console.notes.print(_best_of(folder / "best.yaml", request))

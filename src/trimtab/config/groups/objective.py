@@ -80,13 +80,13 @@ class Objective:
         tuning_only=True,
     )
     others: list[OtherScore] = about(
-        "Further scores: trials are then compared by all, and form a Pareto front.",
+        "Further scores, for a Pareto front.",
         factory=list,
         tuning_only=True,
     )
     bounds: dict[str, Number] = about(
-        "What the chosen trial of the front keeps, as `{accuracy: 0.97}`: by score, the least "
-        "value, or the most of one to minimise. It is the nearest to the best of other scores.",
+        "What the chosen trial keeps, as `{accuracy: 0.97}`: the least value of a score, or the "
+        "most of one to minimise. Other scores decide.",
         factory=dict,
         tuning_only=True,
     )
