@@ -1,14 +1,17 @@
 """What a search learns from an earlier one's table of trials."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 from spaces import choices, tuning
+from test_tune import request
 
 from trimtab.config.groups.objective import Goal, Objective, OtherScore
+from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.tuning import Kind
 from trimtab.errors import UserError
 from trimtab.records.parquet.files import write_table
@@ -98,3 +101,16 @@ def test_the_first_suggestions_are_near_the_earlier_best(tmp_path: Path) -> None
         return sorted(study.ask()[1]["training.rate"] for _ in range(9))
 
     assert first_rates("after", earlier=earlier)[4] > 0.7 > first_rates("alone")[4]
+
+
+def test_a_request_learns_by_tpe_alone_and_is_another_search(tmp_path: Path) -> None:
+    path = table(tmp_path, {"configuration": '{"training.width": 3}'})
+    learns = TunerConfig("tpe", "hyperband", parameters={"algorithm": "tpe"})
+    given = request(tmp_path, tuner=learns, learn_from=path)
+    assert given.made(tmp_path / "truth").algorithm == "tpe"
+    before = given.searches(tmp_path)
+    assert before != replace(given, learn_from=None).searches(tmp_path)
+    table(tmp_path, {"configuration": '{"training.width": 4}'})
+    assert before != given.searches(tmp_path)
+    with pytest.raises(UserError, match="its algorithm random learns from no trials"):
+        request(tmp_path, learn_from=path).made(tmp_path / "truth")
