@@ -36,7 +36,7 @@ from trimtab.config.parameter import Parameter
 from trimtab.profiling.profile import model_of
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
-from trimtab.tuning.score import Failure, Score
+from trimtab.tuning.scoring.score import Failure, Score
 from trimtab.tuning.trials.events import EpochEnd, TrialEnded
 from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.settings import SystemSettings

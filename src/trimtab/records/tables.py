@@ -225,6 +225,9 @@ TRIALS = pa.schema(
         ("not_set", _text),  # JSON: parameters that could not be set, and why
         ("score", _float),  # higher is better; null for a failure
         ("failure", _text),  # why there is no score; otherwise empty
+        ("values", _text),  # JSON: what the objective's expressions come to; empty for a failure
+        ("on_front", _bool),  # no trial of its search is better by all; of one score, its best
+        ("chosen", _bool),  # the best of its search, of several scores by their bounds
         ("accuracy", _float),  # the metric that tuning.metric names: also a reward or a loss
         ("epochs_trained", _int),  # fewer than `epochs` if the program stopped by itself
         ("training_s", _float),  # of the model: all its epochs since the first

@@ -54,7 +54,8 @@ def _best(trials: pd.DataFrame) -> pd.DataFrame:
     """Return training time and epochs of each seed's best model on the largest budget."""
     judged = trials[(trials["fold"] == trials["fold"].max()) & trials["score"].notna()]
     best = judged.sort_values(
-        ["epochs", "data_fraction", "score", "trial"], ascending=[False, False, False, True]
+        ["chosen", "epochs", "data_fraction", "score", "trial"],
+        ascending=[False, False, False, False, True],
     ).drop_duplicates("seed")
     found: pd.DataFrame = best.set_index("seed")[["training_s", "epochs_trained"]]
     return found

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from trimtab.tuning.fidelity import Budget, Fidelity
+from trimtab.tuning.scoring.front import Scores, best_first
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,15 @@ class RungJob:
 class RecordedJob:
     """A job that another process started, with its score if it ended.
 
-    The score is None for a failure. `runs`: that process lives and has not ended the job.
+    The score is None for a failure; `others` are those of further objectives. `runs`: that process
+    lives and has not ended the job.
     """
 
     job: RungJob
     ended: bool
     score: float | None = None
     runs: bool = False
+    others: tuple[float, ...] = ()
 
 
 def brackets_of(levels: int, reduction: int) -> list[Bracket]:
@@ -134,21 +137,22 @@ def with_trials(brackets: Sequence[Bracket], reduction: int, trials: int) -> lis
 class _Progress:
     """The state of one rung of a bracket."""
 
-    scores: dict[int, float | None] = field(default_factory=dict)
+    scores: dict[int, Scores | None] = field(default_factory=dict)
     started: set[int] = field(default_factory=set)
 
     def best(self, count: int) -> list[int]:
         """The `count` best trials without a failure; the earlier of equal ones."""
-        good = [(score, trial) for trial, score in self.scores.items() if score is not None]
-        return [trial for _, trial in sorted(good, key=lambda one: (-one[0], one[1]))[:count]]
+        good = [(trial, scores) for trial, scores in sorted(self.scores.items()) if scores]
+        return [good[at][0] for at in best_first([scores for _, scores in good])[:count]]
 
 
 class HyperBand:
     """Decides what to train next, by `next_job`, `start` and `report`; trials may end in any order.
 
-    Higher scores are better. `synchronous` rungs promote trials only when the whole rung has ended.
-    Asynchronous ones promote a trial as soon as it is among the best that reached its rung. Trials
-    that ran when another process ended are the first jobs again.
+    Higher scores are better; several are compared by `front.best_first`. `synchronous` rungs
+    promote trials only when the whole rung has ended. Asynchronous ones promote a trial as soon as
+    it is among the best that reached its rung. Trials that ran when another process ended are the
+    first jobs again.
     """
 
     def __init__(
@@ -212,7 +216,7 @@ class HyperBand:
     def report(self, trial: int, score: float | None) -> None:
         """Record the score of a running trial that ended, or None for a failure."""
         job = self._running.pop(trial)
-        self._progress[job.bracket][job.rung].scores[trial] = score
+        self._progress[job.bracket][job.rung].scores[trial] = None if score is None else (score,)
 
     def _new_ones(self, number: int) -> int:
         """Return the number of new configurations that a bracket still has to start."""
@@ -245,7 +249,7 @@ class HyperBand:
         progress = self._progress[past.job.bracket][past.job.rung]
         progress.started.add(trial)
         if past.ended:
-            progress.scores[trial] = past.score
+            progress.scores[trial] = None if past.score is None else (past.score, *past.others)
         elif past.runs:
             self._running[trial] = past.job
         else:

@@ -8,7 +8,8 @@ one record, so a power loss cannot separate them.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +23,7 @@ from trimtab.errors import UserError
 from trimtab.files import naming
 from trimtab.locks import file_lock, lock_of
 from trimtab.tuning.fidelity import Budget
-from trimtab.tuning.score import Failure
+from trimtab.tuning.scoring.score import Failure
 from trimtab.tuning.space import Configuration
 
 Row = Mapping[str, Any]  # a trial's result on a budget: any JSON value
@@ -55,6 +56,10 @@ class TrialRecord:
     def budget(self) -> Budget | None:
         """The largest budget with a score."""
         return max(self.scores, default=None)
+
+    def all_scores(self, budget: Budget) -> tuple[float, ...]:
+        """Return the score on a budget, and those of further objectives."""
+        return (self.scores[budget], *self.rows.get(budget, {}).get("others", ()))
 
 
 class JournalStorage(Protocol):
@@ -92,10 +97,12 @@ class FileStorage:
 class SearchJournal:
     """The study `name` in the journal at `place`; creates both if missing.
 
-    Raises UserError for another kind of file.
+    A new one has a score for each name in `scores`. Raises UserError for another kind of file.
     """
 
-    def __init__(self, place: Path | JournalStorage, name: str) -> None:
+    def __init__(
+        self, place: Path | JournalStorage, name: str, scores: Sequence[str] = ("score",)
+    ) -> None:
         self.records: JournalStorage = FileStorage(place) if isinstance(place, Path) else place
         self.name = name
         self._has_turn = False
@@ -105,9 +112,14 @@ class SearchJournal:
                 self._study = optuna.create_study(
                     study_name=name,
                     storage=self._storage,
-                    direction="maximize",
+                    directions=["maximize"] * len(scores),
                     load_if_exists=True,
                 )
+                if len(scores) > 1:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+                        if self._study.metric_names is None:  # Optuna's dashboard shows them
+                            self._study.set_metric_names(list(scores))
             except _DAMAGED as error:
                 raise self._damaged(error) from None
 
@@ -210,9 +222,9 @@ class SearchJournal:
         """Mark a trial as failed for Optuna."""
         self._storage.set_trial_state_values(self._id(number), TrialState.FAIL)
 
-    def complete(self, number: int, score: float) -> None:
-        """Mark a running trial as complete for Optuna, with its last score."""
-        self._storage.set_trial_state_values(self._id(number), TrialState.COMPLETE, [score])
+    def complete(self, number: int, scores: Sequence[float]) -> None:
+        """Mark a running trial as complete for Optuna, with its last scores."""
+        self._storage.set_trial_state_values(self._id(number), TrialState.COMPLETE, scores)
 
     def _set(self, number: int, key: str, value: Any) -> None:
         self._storage.set_trial_user_attr(self._id(number), key, value)

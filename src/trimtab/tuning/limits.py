@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from trimtab.tuning.fidelity import Budget
+from trimtab.tuning.scoring.front import Scores, never_better_since
 
 
 class _Trial(Protocol):
@@ -13,6 +14,8 @@ class _Trial(Protocol):
 
     @property
     def rows(self) -> Any: ...
+
+    def all_scores(self, budget: Budget) -> Scores: ...
 
 
 def _say_nothing(reason: str) -> None:
@@ -23,8 +26,9 @@ def _say_nothing(reason: str) -> None:
 class SearchLimits:
     """What a search may cost: seconds of wall time, joules, and trials in vain.
 
-    `patience` is the most full trials in a row without a better score. None is no limit. `trials`
-    replaces the plan's number of configurations. `on_reached` gets the reached limit in words.
+    `patience` is the most full trials in a row that an earlier one equals or dominates. None is no
+    limit. `trials` replaces the plan's number of configurations. `on_reached` gets the reached
+    limit in words.
     """
 
     trials: int | None = None
@@ -56,12 +60,11 @@ class SearchLimits:
                 return f"--energy {self.energy_j:g}J is spent"
         if self.patience is not None:
             full = sorted(
-                (row["ended_s"], one.scores[budget])
+                (row["ended_s"], one.all_scores(budget))
                 for row, budget, one in rows
                 if budget == most and budget in one.scores
             )
-            scores = [score for _, score in full]
-            if scores and len(scores) - 1 - scores.index(max(scores)) >= self.patience:
+            if never_better_since([scores for _, scores in full]) >= self.patience:
                 return f"--patience {self.patience}: so many full trials found nothing better"
         return ""
 

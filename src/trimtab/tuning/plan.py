@@ -10,7 +10,7 @@ from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.tuning.fidelity import Budget, Fidelity
 from trimtab.tuning.hyperband import Bracket, RungJob, work_epochs
 from trimtab.tuning.limits import NO_LIMITS, SearchLimits
-from trimtab.tuning.score import Failure, Score
+from trimtab.tuning.scoring.score import Failure, Score
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.system.machine import installed_memory_gib
 from trimtab.tuning.system.system_tuner import MeasuredEpoch, Settings
@@ -42,7 +42,7 @@ class Plan:
     Trials share `cpus`, `memory_gib` and `gpus`, by default those of this machine. Each takes as
     much as its settings say. Without `cores`, it has an equal share, for `workers` trials, of the
     CPUs besides `companion_cpus`. Without `gpus`, it sees all GPUs, together with other trials. It
-    is trained on `machine`.
+    is trained on `machine`. It is judged by `score`, and by the `others` of the objective.
     """
 
     workload: Workload
@@ -54,6 +54,7 @@ class Plan:
     score: Score
     hardware: HardwareModel
     cpus: Sequence[int]
+    others: Sequence[Score] = ()
     workers: int = 1
     companion_cpus: int = 0
     machine: WorkerNumber = WorkerNumber()
@@ -97,6 +98,7 @@ class Plan:
 class RungResult:
     """A trial on a rung: its result and its cost.
 
+    `result` is its score, `others` those of further objectives, higher is better.
     `training_s` and `training_j` are the cost of its model: of `epochs_trained` since the first
     one, fewer than the budget's where the program stopped early. `wall_s`, `cpu_s`, `energy_j` and
     `work_epochs` (over all data) are the cost of its processes on this rung, with starts, ends and
@@ -129,6 +131,7 @@ class RungResult:
     steering: Mapping[str, int]
     by_epoch: Sequence[Mapping[str, Any]] = ()
     not_set: Mapping[str, str] = field(default_factory=dict)
+    others: Sequence[float] = ()
     inference_tuning: tuple[float, float] | None = None
 
 

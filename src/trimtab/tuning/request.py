@@ -18,13 +18,16 @@ from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.profile import model_of
 from trimtab.tuning.characterized import parameters_without_impact
+from trimtab.tuning.earlier import earlier_trials
 from trimtab.tuning.inference.emulation import Device, device_of
 from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.of_workload import machine_of
+from trimtab.tuning.journal import TrialRecord
 from trimtab.tuning.limits import NO_LIMITS, SearchLimits
 from trimtab.tuning.narrowed import at_defaults
-from trimtab.tuning.score import of_inference
-from trimtab.tuning.space import Configuration
+from trimtab.tuning.samplers import learns
+from trimtab.tuning.scoring.score import of_inference
+from trimtab.tuning.space import Configuration, SearchSpace
 from trimtab.tuning.system.machine import machine_key
 from trimtab.tuning.trials.program_digest import digest_of
 from trimtab.tuning.tuners.base import Tuner, TunerInputs
@@ -39,7 +42,7 @@ class Request:
     workload's `tuning` may name an `inference_workload`. `device` is its machine, if that is
     another one. `is_described`: the workload has a file in `conf/workload/`. `after` is the results
     folder of another tuner, whose knowledge this one begins with. `start_with` are the first
-    trials' configurations.
+    trials' configurations. `learn_from` is the table of trials of an earlier search.
     """
 
     workload: Workload
@@ -54,6 +57,7 @@ class Request:
     # No part of its identity: a search goes on where a limit is raised.
     limits: SearchLimits = field(default=NO_LIMITS, repr=False)
     start_with: tuple[Configuration, ...] = field(default=(), repr=False)
+    learn_from: Path | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, stage: TuneStage, results: Path) -> Self:
@@ -108,11 +112,14 @@ class Request:
         A changed program starts a new search, as does a new search `after` which this one runs.
         """
         workloads = [one for one in (self.workload, self.inference_workload) if one is not None]
-        said = [repr(replace(self, after=None)), *map(digest_of, workloads)]
+        objective = replace(self.objective, bounds={})  # they choose from what is found
+        said = [repr(replace(self, after=None, objective=objective)), *map(digest_of, workloads)]
         if self.after is not None:
             said.append(sha256_of(self.after / "trials.parquet"))
         if self.start_with:
             said.append(f"start_with {self.start_with}")
+        if self.learn_from is not None:
+            said.append(f"learn_from {sha256_of(self.learn_from)}")
         if self.limits.trials is not None:
             said.append(f"trials {self.limits.trials}")
         if self._asked.characterized is not None:
@@ -141,7 +148,7 @@ class Request:
             made = build_tuner(self.tuner.kind, self.tuner.parameters, facts)
         except ValueError as error:
             raise UserError(f"tuner {self.tuner.name}: parameters: {error}") from None
-        self.judged_by(made)
+        self.earlier(made, self.judged_by(made), SearchSpace(self.tuning), 1 + bool(made.first))
         return made if self.limits.trials is None else made.with_trials(self.limits.trials)
 
     def judged_by(self, made: Tuner) -> Objective:
@@ -151,13 +158,30 @@ class Request:
         """
         if made.inference is not None or not (wanted := of_inference(self.objective)):
             return self.objective
-        if made.score_without_inference is not None:
+        if made.score_without_inference is not None and not self.objective.others:
             return Objective(name="without_inference", score=made.score_without_inference)
+        bohb = "" if self.objective.others else ", or, to search by the accuracy all the same, bohb"
         raise UserError(
             f"objective {self.objective.name}: score: {wanted[0]} is what inference costs, which "
             f"the tuner {self.tuner.name} does not measure; expected a tuner of the kind edgetune, "
-            "as conf/tuner/edgetune.yaml, or, to search by the accuracy all the same, bohb"
+            f"as conf/tuner/edgetune.yaml{bohb}"
         )
+
+    def earlier(
+        self, made: Tuner, objective: Objective, space: SearchSpace, fold: int
+    ) -> list[TrialRecord]:
+        """Return the trials of `learn_from` that are in the part of `space` that `made` searches.
+
+        Raises UserError as `earlier_trials`, and where the tuner's algorithm does not learn.
+        """
+        if self.learn_from is None:
+            return []
+        if not learns(made.algorithm):
+            raise UserError(
+                f"tuner {self.tuner.name}: its algorithm {made.algorithm} learns from no trials;"
+                " expected tpe, as of the tuner tpe"
+            )
+        return earlier_trials(self.learn_from, objective, space.of(made.searched), fold)
 
     def known_inference(self, path: Path) -> KnownInference:
         """Return the inference workload's measurements in `path`, here or on the device."""

@@ -9,7 +9,7 @@ from trimtab.errors import TrimtabError
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.journal import Row, TrialRecord
 from trimtab.tuning.plan import RungResult
-from trimtab.tuning.score import Failure
+from trimtab.tuning.scoring.score import Failure
 
 OLD_ROWS = "results*.jsonl"  # until version 0.1: rows in files beside the journal, a line each
 
@@ -31,6 +31,7 @@ def row_of_result(result: RungResult) -> Row:
         "rung": result.job.rung,
         "settings": json.dumps(dict(result.settings), sort_keys=True),
         "not_set": json.dumps(dict(result.not_set), sort_keys=True),
+        "others": list(result.others),
         "accuracy": metrics.get("accuracy"),
         "epochs_trained": result.epochs_trained,
         "training_s": result.training_s,

@@ -8,12 +8,13 @@ trial's number and the journal. So all processes make the same suggestion.
             parameters that occur together; running trials count as bad ones (TPESampler:
             multivariate, group, constant_liar). As in BOHB (Falkner et al., ICML 2018), it learns
             from the largest budget with enough scores, and draws a share of the configurations at
-            random
+            random. By several objectives, it prefers trials near the Pareto front (Ozaki et al.,
+            GECCO 2020)
     grid    every configuration once, in an order by the seed, if they can be listed
 
 Optuna's algorithms without conditions and budgets (CMA-ES, Gaussian processes, quasi-random
-sequences) and those for several objectives are left out. The grid is our own list: Optuna's
-GridSampler knows no conditions, its BruteForceSampler no forbidden sets.
+sequences) are left out, as is NSGA-II, whose generations outlast a suggestion. The grid is our own
+list: Optuna's GridSampler knows no conditions, its BruteForceSampler no forbidden sets.
 """
 
 import random

@@ -27,7 +27,7 @@ from trimtab.tuning.samplers import (
     sampler,
     seed_of,
 )
-from trimtab.tuning.score import Failure
+from trimtab.tuning.scoring.score import Failure
 from trimtab.tuning.space import Configuration, SearchSpace, suggested
 
 _TRIES = 100  # suggestions before allowed configurations are listed
@@ -45,10 +45,12 @@ class Study:
     `kinds` are the searched kinds of parameters; others keep their defaults. `algorithm` is one of
     `samplers`. Equal seeds and scores give equal suggestions, in one process or several, killed or
     not: a suggestion depends on the trial's number and the journal, and is made under its lock. The
-    first trials have the values of `first`, by full name, as far as their kinds are searched.
-    Raises UserError for an unsuitable algorithm, for a file that is no journal, and where the study
-    of that name has another space, algorithm or seed. All methods raise it where another process
-    keeps the journal locked.
+    first trials have the values of `first`, by full name, as far as their kinds are searched. Each
+    trial has a score for each name in `scores`: a row has the `others` beside the first. The
+    algorithm also learns from `earlier` trials, of another study of the same space. Raises
+    UserError for an unsuitable algorithm, for a file that is no journal, and where the study of
+    that name has another space, algorithm or seed. All methods raise it where another process keeps
+    the journal locked.
     """
 
     def __init__(
@@ -60,8 +62,11 @@ class Study:
         algorithm: str,
         seed: int,
         first: Sequence[Configuration] = (),
+        scores: Sequence[str] = ("score",),
+        earlier: Sequence[TrialRecord] = (),
     ) -> None:
         check_algorithm(algorithm)
+        self._earlier = list(earlier)
         self._first = [self._of_searched(space, kinds, one) for one in first]
         self.space, self.algorithm, self.seed = space.of(kinds), algorithm, seed
         if algorithm == GRID and not self.space.is_countable:
@@ -69,7 +74,7 @@ class Study:
             raise UserError(
                 f"algorithm grid: {', '.join(free)} cannot be listed; give `choices`, or `whole`"
             )
-        self._journal = SearchJournal(place, name)
+        self._journal, self._scores = SearchJournal(place, name, scores), scores
         with self._journal.lock():
             self._journal.check_made_with(
                 {
@@ -164,7 +169,7 @@ class Study:
             told = self._journal.running(number)
             if told.budget is None:
                 raise UserError(f"{self._journal}: trial {number} was told no score")
-            self._journal.complete(number, told.scores[told.budget])
+            self._journal.complete(number, told.all_scores(told.budget))
 
     def note(self, number: int, key: str, value: Any) -> None:
         """Record an attribute of a running trial, such as its rung, for resuming it.
@@ -186,7 +191,8 @@ class Study:
         """
         if self.algorithm == GRID:
             return self._next_of_grid(trials, fixed)
-        memory = self._in_memory(trials if learns(self.algorithm) else [], len(trials))
+        seen = [*self._earlier, *trials] if learns(self.algorithm) else []
+        memory = self._in_memory(seen, len(trials))
         for _ in range(_TRIES):
             configuration = self._drawn(memory, fixed)
             if self.space.allows(configuration):
@@ -229,18 +235,20 @@ class Study:
         if budget is None or draws_at_random(self.seed, number):
             return optuna.create_study(sampler=sampler("random", self.seed, number))
         memory = optuna.create_study(
-            direction="maximize", sampler=sampler(self.algorithm, self.seed, number)
+            directions=["maximize"] * len(self._scores),
+            sampler=sampler(self.algorithm, self.seed, number),
         )
         for told in trials:
             if told.failure is None and (budget in told.scores or not told.scores):
-                memory.add_trial(self._as_seen(told, told.scores.get(budget)))
+                memory.add_trial(self._as_seen(told, budget))
         return memory
 
-    def _as_seen(self, told: TrialRecord, score: float | None) -> Any:
-        state = TrialState.RUNNING if score is None else TrialState.COMPLETE
+    def _as_seen(self, told: TrialRecord, budget: Budget) -> Any:
+        values = told.all_scores(budget) if budget in told.scores else None
+        state = TrialState.RUNNING if values is None else TrialState.COMPLETE
         distributions = {name: self.space.distributions[name] for name in told.configuration}
         return create_trial(
-            state=state, value=score, params=told.configuration, distributions=distributions
+            state=state, values=values, params=told.configuration, distributions=distributions
         )
 
 

@@ -16,13 +16,7 @@ from trimtab.errors import UserError, escape_control_characters
 from trimtab.files import remove_tree
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import TRIALS
-from trimtab.tuning.deployment.outputs import (
-    Row,
-    best_of,
-    write_best,
-    write_inference,
-    write_measured,
-)
+from trimtab.tuning.deployment.outputs import write_best, write_inference, write_measured
 from trimtab.tuning.inference.of_workload import inference_cpus, server_of
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
@@ -31,7 +25,15 @@ from trimtab.tuning.narrowed import with_defaults, within_cores, within_gpus
 from trimtab.tuning.plan import Plan, RungResult, WorkerNumber
 from trimtab.tuning.request import Request
 from trimtab.tuning.results import OLD_ROWS, rows_of
-from trimtab.tuning.score import Score
+from trimtab.tuning.scoring.best import (
+    Row,
+    best_of,
+    format_choice,
+    front_in,
+    marked,
+    values_of,
+)
+from trimtab.tuning.scoring.score import scores_of
 from trimtab.tuning.search.search import Search
 from trimtab.tuning.search.side_task import NoSideTask, SideTask
 from trimtab.tuning.sharing.claims import check_shared
@@ -45,6 +47,7 @@ __all__ = ["FIRST_FOLD", "OnResult", "Request", "found_in", "search_beside", "tu
 
 # Seed, fold, and the result of a trial on a rung.
 OnResult = Callable[[int, int, RungResult], None]
+_BY_ACCURACY = Objective("accuracy")
 _STUDY = "trials"  # in the journal of a search
 FIRST_FOLD = "first"  # folder of the first of two folds, in that of the second
 
@@ -78,11 +81,14 @@ def tune(
         judged += [_after(first, row) for row in found] if first else found
         rows += [*first, *found]
     write_table(folder / "trials.parquet", TRIALS, pd.DataFrame(rows, columns=TRIALS.names))
-    best = best_of(judged)
+    best = best_of(judged, objective)
+    values = values_of(best, objective)
     by = f"{request.tuner.name} for {request.objective.name} on {request.hardware.name}"
     found_by = f"Found by the tuner {by}"
     if objective != request.objective:
         found_by += f", searched by {objective.score}, as it measures no inference"
+    if objective.others:
+        found_by += f", {format_choice(values, len(front_in(judged)), objective)}"
     if request.without_impact and request.tuning.characterized is not None:
         evidence = escape_control_characters(request.tuning.characterized.runs)
         found_by += f", with what has no impact by {evidence} at its default: "
@@ -101,9 +107,9 @@ def tune(
     else:  # files of an earlier tuner
         for name in ("inference.yaml", "inference.parquet"):
             (folder / name).unlink(missing_ok=True)
+    score = {"scores": values} if objective.others else {"score": values[objective.score]}
     write_best(
-        folder / "best.yaml", request.workload, request.tuning,
-        {**best, "score": Score(objective).as_defined(best["score"])}, found_by,
+        folder / "best.yaml", request.workload, request.tuning, best, score, found_by,
         is_described=request.is_described,
     )  # fmt: skip
 
@@ -133,10 +139,10 @@ def search_beside(
         search = partial(_searched, request, seed, machine, own, on_result)
         tuning, first, began_s, fold = request.tuning, list[Row](), 0.0, 1
         if made.first is not None:
-            by_accuracy = Objective("accuracy")
-            first = search(fold, made.first, by_accuracy, tuning, here / FIRST_FOLD, began_s)
+            first = search(fold, made.first, _BY_ACCURACY, tuning, here / FIRST_FOLD, began_s)
             fold += 1
-            tuning = with_defaults(tuning, json.loads(best_of(first)["configuration"]))
+            best = best_of(first, _BY_ACCURACY)
+            tuning = with_defaults(tuning, json.loads(best["configuration"]))
             began_s = max(row["ended_s"] for row in first)
         return first, search(fold, made, request.judged_by(made), tuning, here, began_s)
 
@@ -175,6 +181,7 @@ def _searched(
             beside = here / f"inference{machine.suffix}"
             server = _server(request, made.inference, known, beside, seed)
             companion = stack.enter_context(server)
+        score, *others = scores_of(objective)
         plan = Plan(
             workload=request.workload,
             tuning=tuning,
@@ -182,7 +189,8 @@ def _searched(
             reduction=made.reduction,
             synchronous=made.synchronous,
             fidelity=made.fidelity,
-            score=Score(objective),
+            score=score,
+            others=others,
             hardware=request.hardware,
             cpus=cpus,
             workers=request.workers,
@@ -196,7 +204,11 @@ def _searched(
         if machine.database is not None:
             shared = stack.enter_context(closing(PostgresJournal(machine.database, name_in(here))))
         place = shared or here / "journal"
-        study = Study(place, _STUDY, space, made.searched, made.algorithm, seed, request.start_with)
+        study = Study(
+            place, _STUDY, space, made.searched, made.algorithm, seed, request.start_with,
+            scores=[one.label for one in (score, *others)],
+            earlier=request.earlier(made, objective, space, fold),
+        )  # fmt: skip
         with study.lock():  # other machines may use it
             if not study.trials():
                 _remove_trials(here)
@@ -210,7 +222,8 @@ def _searched(
             on_ended=partial(on_result, seed, fold),
             locks=shared,
         ).run()
-        return [{"seed": seed, "fold": fold, **row} for row in rows_of(study, here)]
+        found = [{"seed": seed, "fold": fold, **row} for row in rows_of(study, here)]
+        return marked(found, objective)
 
 
 def found_in(here: Path) -> list[Row]:
@@ -253,5 +266,6 @@ def _server(
 
 def _after(first: list[Row], row: Row) -> Row:
     """Return a row of a second search, with the first one's result in its configuration."""
-    complete = json.loads(best_of(first)["configuration"]) | json.loads(row["configuration"])
+    best = best_of(first, _BY_ACCURACY)
+    complete = json.loads(best["configuration"]) | json.loads(row["configuration"])
     return {**row, "configuration": json.dumps(complete, sort_keys=True)}

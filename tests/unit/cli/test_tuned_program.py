@@ -44,6 +44,25 @@ def test_the_workload_that_is_meant() -> None:
     assert tuning.model["norm"].default == "none"
 
 
+def test_conditions_and_forbidden_values() -> None:
+    made = workload(
+        "training.optimizer=adam,sgd", "training.momentum=0:0.99 if optimizer=sgd",
+        "model.depth=1:3 if training.optimizer=sgd,adam and training.batch_size=16", BATCH,
+        "inference.batch_size=1,2", inference_command="true",
+        forbid=["batch_size=64, optimizer=sgd", "depth=3,training.batch_size=16"],
+    ).tuning  # fmt: skip
+    assert made.training["momentum"].when == {"training.optimizer": ["sgd"]}
+    assert made.training["momentum"].high == 0.99
+    assert made.model["depth"].when == {
+        "training.optimizer": ["sgd", "adam"], "training.batch_size": [16],
+    }  # fmt: skip
+    assert made.forbidden == [
+        {"training.batch_size": 64, "training.optimizer": "sgd"},
+        {"model.depth": 3, "training.batch_size": 16},
+    ]
+    assert "training.momentum" not in made.completed({"training.optimizer": "adam"})
+
+
 def test_a_program_of_no_interpreter() -> None:
     assert TunedProgram([BATCH], "1:2").workload(["sh", "-c", "true"]).python is None
 
@@ -93,6 +112,13 @@ def test_any_text_is_a_parameter_or_a_mistake(text: str) -> None:
         (["inference.batch_size=1"], {}, "expected --inference-command"),
         ([BATCH], {"inference_command": "true"}, "expected one, as --parameter inference.batch_"),
         (["system.core=1:2"], {}, "did you mean"),
+        (["model.a=1:2 if b=1"], {}, "--parameter model.a: unknown parameter b"),
+        (["model.a=1:2 if b"], {}, "if NAME=A,B"),
+        ([BATCH, "model.a=1:2 if batch_size=17"], {}, "training.batch_size: 17 given"),
+        ([BATCH, "system.cores=1:2"], {"forbid": ["core=1"]}, "did you mean cores?"),
+        ([BATCH], {"forbid": ["batch_size"]}, "expected NAME=VALUE"),
+        ([BATCH], {"forbid": ["batch_size=16"]}, "a first choice is a default"),
+        (["model.a=0:0.5", BATCH], {"forbid": ["a=0"]}, "one that is `whole`"),
         ([BATCH, BATCH], {}, "training.batch_size is given twice"),
         ([BATCH], {"epochs": None}, "--epochs is missing"),
         ([BATCH], {"epochs": "10"}, "--epochs 10: expected LEAST:MOST"),

@@ -16,6 +16,7 @@ from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.tunings import SeedSearch, TunedCell
 from trimtab.evaluation.report.section import TUNING, find_sections
 from trimtab.evaluation.tuning.best_configurations import BestConfigurations, format_parameter_name
+from trimtab.evaluation.tuning.fronts import Fronts
 from trimtab.evaluation.tuning.tuners import Tuners
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import TRIALS
@@ -120,6 +121,25 @@ def test_a_metric_below_0_is_drawn(tmp_path: Path) -> None:
     assert not [name for name, svg in drawn.items() if "NaN" in svg or "undefined" in svg]
     best, _ = BestConfigurations(measurements).tables
     assert [one["accuracy_pct"] for one in best.ours] == [pytest.approx(-420.0)] * 2
+
+
+def test_several_objectives_have_a_front(tmp_path: Path) -> None:
+    rows = [
+        row(trial, 0, 4, accuracy, on_front=trial < 2, chosen=trial == 1,
+            values=json.dumps({"accuracy": accuracy, "training_s": time_s}))
+        for trial, (accuracy, time_s) in enumerate([(0.9, 9.0), (0.8, 5.0), (0.7, 6.0)])
+    ]  # fmt: skip
+    measurements = load(inputs([], [], tune=(written(tmp_path, "v1", rows),)))
+    (figure,) = Fronts(measurements).figures
+    points = figure.spec["data"]["values"]
+    assert [(one["x"], one["y"], one["on_front"], one["chosen"]) for one in points] == [
+        (9.0, 0.9, True, False), (5.0, 0.8, True, True), (6.0, 0.7, False, False),
+    ]  # fmt: skip
+    assert "NaN" not in figure.svg
+    best, _ = BestConfigurations(measurements).tables
+    assert [one["values"] for one in best.ours] == ["accuracy 0.8, training_s 5"]
+    alone = load(inputs([], [], tune=(written(tmp_path / "one", "v1", search()),)))
+    assert list(Fronts(alone).figures) == []
 
 
 def test_tuners_beside_each_other(tmp_path: Path) -> None:

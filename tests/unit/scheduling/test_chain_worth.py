@@ -148,7 +148,8 @@ def trials(path: Path, training_s: dict[int, float]) -> Path:
     numbers = {name: 1 for name in TRIALS.names if name not in rows[0]}
     texts = {field.name: "" for field in TRIALS if str(field.type) == "string"}
     texts["energy_source"] = "unknown"
-    frame = pd.DataFrame([{**numbers, **texts, **row} for row in rows])
+    flags = {field.name: False for field in TRIALS if str(field.type) == "bool"}
+    frame = pd.DataFrame([{**numbers, **texts, **flags, **row} for row in rows])
     path.parent.mkdir(parents=True, exist_ok=True)
     write_table(path, TRIALS, frame[TRIALS.names])
     return path

@@ -16,7 +16,7 @@ from trimtab.tuning.inference.effort import MeasurementCost
 from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
-from trimtab.tuning.score import Failure
+from trimtab.tuning.scoring.score import Failure
 from trimtab.tuning.trials.events import EndReason
 
 TUNING = tuning(

@@ -8,7 +8,7 @@ from trimtab.config import Configurations
 from trimtab.config.groups.objective import Objective
 from trimtab.config.validate import checked
 from trimtab.errors import UserError
-from trimtab.tuning.score import Failure, Score
+from trimtab.tuning.scoring.score import Failure, Score
 
 METRICS = {
     "accuracy": 0.8,

@@ -21,7 +21,7 @@ from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
 from trimtab.tuning.plan import Plan, RungResult
-from trimtab.tuning.score import Failure, Score
+from trimtab.tuning.scoring.score import Failure, Score
 from trimtab.tuning.search.search import Search
 from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.study import Study

@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.errors import TrimtabError, UserError
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import brackets_of, with_trials
+from trimtab.tuning.journal import TrialRecord
 from trimtab.tuning.limits import SearchLimits
 
 SPACE = tuning(epochs={"least": 1, "most": 2}, training={"width": choices(*range(1, 40))})
@@ -44,12 +44,12 @@ def of_code(code: str) -> Workload:
 def told(*results: tuple[float, int, float | None], energy_j: float = 2.0) -> list[Any]:
     """Trials of the journal with one result each: its end, its epochs and its score."""
     return [
-        SimpleNamespace(
-            scores={} if score is None else {Budget(epochs): score},
-            rows={Budget(epochs): {"ended_s": ended_s, "energy_j": energy_j}},
+        TrialRecord(
+            0, {}, {} if score is None else {Budget(epochs): score}, None, True, {},
+            {Budget(epochs): {"ended_s": ended_s, "energy_j": energy_j}},
         )
         for ended_s, epochs, score in results
-    ]
+    ]  # fmt: skip
 
 
 def test_time_and_energy() -> None:

@@ -16,7 +16,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import HyperBand, Rung, brackets_of
 from trimtab.tuning.plan import Plan, RungResult
-from trimtab.tuning.score import Score
+from trimtab.tuning.scoring.score import Score
 from trimtab.tuning.search.search import Search
 from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.study import Study

@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 from spaces import COUNTABLE, SMALL, choices, spaces, tuning
 from test_space import wrong_with
 
@@ -18,7 +21,7 @@ from trimtab.config.groups.tuning import Kind
 from trimtab.errors import UserError
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.samplers import ALGORITHMS, ENOUGH, draws_at_random
-from trimtab.tuning.score import Failure
+from trimtab.tuning.scoring.score import Failure
 from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.study import NothingLeftError, Study, learnt_from
 
@@ -134,6 +137,24 @@ def test_tpe_finds_what_is_better(tmp_path: Path) -> None:
         one.close(number)
     late = [told.configuration["training.learning_rate"] for told in one.trials()[25:]]
     assert sorted(late)[len(late) // 2] == pytest.approx(0.05, abs=0.03)
+
+
+def test_tpe_by_two_scores_looks_near_their_front(tmp_path: Path) -> None:
+    """That of rates between the best by each."""
+    space = SearchSpace(tuning(**SMALL))
+    one = Study(tmp_path / "journal.log", "a", space, EVERY, "tpe", 7, scores=["near", "far"])
+    for _ in range(40):
+        number, configuration = one.ask()
+        rate = configuration["training.learning_rate"]
+        one.tell(number, ONE, -abs(rate - 0.04), {"others": [-abs(rate - 0.06)]})
+        one.close(number)
+    late = [told.configuration["training.learning_rate"] for told in one.trials()[25:]]
+    assert sorted(late)[len(late) // 2] == pytest.approx(0.05, abs=0.03)
+    study = optuna.load_study(
+        study_name="a", storage=JournalStorage(JournalFileBackend(str(tmp_path / "journal.log")))
+    )
+    assert study.metric_names == ["near", "far"]
+    assert study.best_trials and len(study.best_trials[0].values) == 2
 
 
 @given(spaces(), st.sampled_from(["random", "tpe"]), st.sets(st.sampled_from(EVERY), min_size=1))

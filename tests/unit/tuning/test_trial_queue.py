@@ -17,7 +17,7 @@ from trimtab.errors import UserError
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
 from trimtab.tuning.plan import Plan
-from trimtab.tuning.score import Failure, Score
+from trimtab.tuning.scoring.score import Failure, Score
 from trimtab.tuning.sharing.claims import Claims, FileLocks, check_shared
 from trimtab.tuning.sharing.trial_queue import TrialLease, TrialQueue
 from trimtab.tuning.space import SearchSpace
@@ -214,3 +214,15 @@ def test_locks_that_other_machines_do_not_see(
 
 def test_this_machine_is_no_hindrance(tmp_path: Path) -> None:
     check_shared(tmp_path)
+
+
+def test_trials_of_several_objectives_go_on_by_their_front(tmp_path: Path) -> None:
+    """By the first alone, trials 1 and 2 would."""
+    worker = Worker(tmp_path, plan())
+    for score, other in [(0.1, -1.0), (0.9, -9.0), (0.8, -9.5), (0.2, -5.0)]:
+        one = worker.take()
+        assert one is not None and one.job.rung == 0
+        worker.work.tell(one.trial, one.budget, score, {"others": [other]})
+        worker.work.leave(one.trial)
+    promoted = [one for _ in range(2) if (one := worker.take()) is not None]
+    assert [(one.trial, one.job.rung) for one in promoted] == [(1, 1), (0, 1)]

@@ -12,13 +12,14 @@ from optuna.storages.journal import JournalFileBackend
 from spaces import choices, tuning
 from test_search import HOST, TUNING, epochs_of, program
 
-from trimtab.config.groups.objective import Objective
+from trimtab.config.groups.objective import Goal, Objective, OtherScore
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.tuning import EpochRange
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import TrimtabError, UserError
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import TRIALS
+from trimtab.tuning.deployment.outputs import result_in
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
 from trimtab.tuning.plan import format_plan
@@ -68,6 +69,34 @@ def test_table_and_best_of_all_seeds_and_nothing_is_run_again(tmp_path: Path) ->
     tune(other, [1], folder, tmp_path / "truth")
     assert len(read_table(folder / "trials.parquet", TRIALS)) == 1
     assert len(list((folder / "searches").iterdir())) == 1
+
+
+def test_several_objectives_have_a_front_and_another_bound_chooses_anew(tmp_path: Path) -> None:
+    near = OtherScore("abs(accuracy - 0.3)", Goal.MINIMISE)
+    both = Objective("both", others=[near], bounds={"accuracy": 0.4})
+    folder, random = tmp_path / "results", TunerConfig("r", "random_search", "", {"trials": 8})
+    tune(request(tmp_path, objective=both, tuner=random), [1], folder, tmp_path / "truth")
+    table = read_table(folder / "trials.parquet", TRIALS)
+    values = table["values"].map(json.loads)
+    accuracies = table["accuracy"].to_list()
+    assert [one["accuracy"] for one in values] == accuracies
+    assert [one[near.score] for one in values] == [abs(one - 0.3) for one in accuracies]
+    pairs = [(one, -abs(one - 0.3)) for one in accuracies]
+    assert table["on_front"].to_list() == [
+        not any((a > one[0] and b >= one[1]) or (a >= one[0] and b > one[1]) for a, b in pairs)
+        for one in pairs
+    ]
+    (chosen,) = table[table["chosen"]]["accuracy"]
+    assert chosen == min(one for one in accuracies if one >= 0.4)
+    assert result_in(folder / "best.yaml")["scores"]["accuracy"] == chosen
+    # The bound is no part of the search.
+    close = replace(both, bounds={near.score: 0.2})
+    heard = list[int]()
+    given = request(tmp_path, objective=close, tuner=random)
+    tune(given, [1], folder, tmp_path / "truth", lambda seed, *_: heard.append(seed))
+    assert heard == []
+    expected = max(one for one in accuracies if abs(one - 0.3) <= 0.2)
+    assert result_in(folder / "best.yaml")["parameters"]["width"] == round(100 * expected)
 
 
 def test_another_journal_begins_with_trials_of_its_own(tmp_path: Path) -> None:

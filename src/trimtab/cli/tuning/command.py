@@ -8,9 +8,11 @@ import typer
 from trimtab.cli.output.console import console
 from trimtab.cli.project.conf import configurations as configurations_of
 from trimtab.cli.tuning.limits import limits_of
+from trimtab.cli.tuning.objectives import objective_of
 from trimtab.cli.tuning.program import TunedProgram
 from trimtab.cli.tuning.report import search
 from trimtab.cli.tuning.start_with import configurations_in
+from trimtab.cli.tuning.trackers import tracker_of
 from trimtab.cli.workspace_lock import alone_in
 from trimtab.cli.workspace_mark import claim
 from trimtab.config import Configurations
@@ -24,6 +26,7 @@ _LIMITS = "Where the search ends, if not before"
 # Options of a command, by the corresponding keys of a workload.
 _KEYS = {
     "epochs": "tuning.epochs",
+    "forbid": "tuning.forbidden",
     "data_fraction": "tuning.data_fraction.least",
     "metric": "tuning.metric",
     "epoch_mark": "marks.epoch",
@@ -49,7 +52,15 @@ def tune(
         typer.Option(
             metavar="KIND.NAME=VALUES",
             help="Of the kind model, training, system or inference: 16,32,64 or 0.0001:0.1 or"
-            " 0.0001:0.1:log.",
+            " 0.0001:0.1:log; with ' if NAME=A,B', only beside these values of another.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
+    forbid: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE,NAME=VALUE",
+            help="Values that no trial has together, as batch_size=512,precision=fp32.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
@@ -119,10 +130,22 @@ def tune(
     objective: Annotated[
         str,
         typer.Option(
+            metavar="NAME[,NAME...]",
             help="A file in conf/objective/: accuracy, loss, accuracy_by_duration,"
-            " accuracy_least_energy; of inference: time_by_accuracy, energy_by_accuracy."
+            " accuracy_least_energy; of inference: time_by_accuracy, energy_by_accuracy. Several,"
+            " as accuracy,time, give a Pareto front, of accuracy or loss, time, energy, memory,"
+            " size (reported as size_bytes), inference_time, inference_energy; accuracy_and_time.",
         ),
     ] = "accuracy",
+    bound: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Of several objectives: what best.yaml keeps at least, or at most of one to"
+            " minimise, as accuracy=0.97. It has the front's trial nearest to the best of the"
+            " objectives without a bound.",
+        ),
+    ] = None,
     workers: Annotated[
         int, typer.Option(min=1, help="Trials at once, each on its share of the CPUs.")
     ] = 1,
@@ -134,6 +157,14 @@ def tune(
         typer.Option(
             metavar="YAML",
             help="Configurations to try first: a best.yaml, or a list of parameters with values.",
+        ),
+    ] = None,
+    learn_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="WORKSPACE",
+            help="An earlier search of the program, by the same objectives: tpe learns from its"
+            " trials. It needs another --workspace.",
         ),
     ] = None,
     trials: Annotated[
@@ -160,6 +191,12 @@ def tune(
             min=1,
             help="Trials trained to the end without a better score.",
             rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    track: Annotated[
+        str | None,
+        typer.Option(
+            metavar="mlflow|wandb", help="Also record each trial there, as its variables say."
         ),
     ] = None,
     deploy: Annotated[
@@ -193,7 +230,7 @@ def tune(
     if is_command:
         given = TunedProgram(
             parameter or [], epochs, data_fraction, metric, epoch_mark, timeout_s,
-            inference_command, None if python is None else _interpreter(python),
+            inference_command, None if python is None else _interpreter(python), forbid or [],
         )  # fmt: skip
         workload = given.workload(program)
         inference = given.inference_workload(workload)
@@ -205,13 +242,14 @@ def tune(
     request = Request(
         workload=workload,
         tuner=configurations.option("tuner", tuner or _tuner_for(workload)),
-        objective=configurations.option("objective", objective),
+        objective=objective_of(configurations, objective, bound or []),
         hardware=model_of(machine),
         workers=workers,
         inference_workload=inference,
         device=device_of(_inference_hardware(configurations, workload), machine),
         is_described=not is_command,
         start_with=() if start_with is None else configurations_in(start_with, workload),
+        learn_from=None if learn_from is None else _trials_in(learn_from, folder),
         limits=limits_of(trials, time, energy, patience, _say_limit),
     )
     request.made(folder / "ground_truth.json")  # raises errors before anything is written
@@ -219,8 +257,9 @@ def tune(
         raise UserError("--slim: expected --deploy FOLDER, which then has the slim environment")
     if deploy is not None:
         check_deployable(deploy)
+    tracker = tracker_of(track, console.notes.print)
     claim(folder)
-    found = search(request, folder / "tune", folder / "ground_truth.json")
+    found = search(request, folder / "tune", folder / "ground_truth.json", tracker)
     if deploy is not None:
         found["deployment"] = {"path": deployed(deploy, request, folder / "tune", slim=slim)}
     console.result(found)
@@ -269,6 +308,15 @@ def _interpreter(python: Path) -> Path:
     if not python.is_file():
         raise UserError(f"--python {python}: no such file; expected an interpreter")
     return python
+
+
+def _trials_in(workspace: Path, own: Path) -> Path:
+    """Return the table of trials of an earlier search; raises UserError for this one's."""
+    if workspace.resolve() == own.resolve():
+        raise UserError(
+            f"--learn-from {workspace}: this search writes there; expected another --workspace"
+        )
+    return workspace / "tune" / "trials.parquet"
 
 
 def _say_limit(limit: str) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ from trimtab.cli.workspace import find_interpreter, find_program
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Marks, Phase, TargetConfig, Workload
-from trimtab.config.validate import checked
+from trimtab.config.validate import checked, nearest
 from trimtab.errors import UserError
 
 _SPELLING = "KIND.NAME=LOW:HIGH, KIND.NAME=LOW:HIGH:log or KIND.NAME=A,B,C"
+_IF, _AND = " if ", " and "  # before a parameter's conditions, and between them
 _INFERENCE = "inference"  # name of the inference workload
 _WORDS = {"true": True, "false": False, "null": None}
 
@@ -31,6 +33,7 @@ class TunedProgram:
     timeout_s: float = 3600.0
     inference_command: str | None = None
     python: Path | None = None
+    forbid: Sequence[str] = ()
 
     def workload(self, command: list[str]) -> Workload:
         """Return the workload; it runs in the current folder.
@@ -89,7 +92,14 @@ class TunedProgram:
             if name in kinds.setdefault(kind, {}):
                 raise UserError(f"--parameter {text}: {kind}.{name} is given twice")
             kinds[kind][name] = keys
+        every = {
+            f"{kind}.{name}": keys for kind, own in kinds.items() for name, keys in own.items()
+        }
+        for name, keys in every.items():
+            when = keys.get("when", {})
+            keys["when"] = {full_name(o, every, f"--parameter {name}"): v for o, v in when.items()}
         given: dict[str, Any] = {**kinds, "epochs": _epochs(epochs), "metric": self.metric}
+        given["forbidden"] = [forbidden_in(text, every) for text in self.forbid]
         if self.data_fraction is not None:
             given["data_fraction"] = {"least": self.data_fraction}
         if self.inference_command is not None:
@@ -107,18 +117,51 @@ class TunedProgram:
         try:
             return checked(given, Tuning)
         except MistakeError as error:
-            raise UserError(f"the options of what is tuned: {error}") from None
+            default = "; a first choice is a default" if error.key.startswith("forbidden") else ""
+            raise UserError(f"the options of what is tuned: {error}{default}") from None
+
+
+def full_name(name: str, names: Collection[str], option: str) -> str:
+    """Return which of the full `names` is meant; without a kind, the program's parameters first.
+
+    Raises UserError, about the `option`, for none.
+    """
+    for kind in ("", *(f"{one}." for one in Kind)):
+        if f"{kind}{name}" in names:
+            return f"{kind}{name}"
+    hint = nearest(name, [*names, *(one.partition(".")[2] for one in names)])
+    expected = ", ".join(names)
+    raise UserError(f"{option}: unknown parameter {name}; {hint}expected one of {expected}")
+
+
+def forbidden_in(text: str, names: Collection[str]) -> dict[str, Any]:
+    """Parse typed values that no trial has together, as batch_size=512,precision=fp32.
+
+    Raises UserError for invalid syntax, and for none of the full `names`.
+    """
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    if not all(name and value for name, _, value in pairs):
+        raise UserError(f"--forbid {text}: expected NAME=VALUE,NAME=VALUE")
+    return {
+        full_name(name.strip(), names, f"--forbid {text}"): _scalar(value.strip())
+        for name, _, value in pairs
+    }
 
 
 def parameter_of(text: str) -> tuple[str, str, dict[str, Any]]:
     """Parse a typed parameter into its kind, name and keys.
 
-    A range of whole numbers is an integer range. The default is for tuners that do not search this
-    kind: the first choice, the middle of a range, or the maximum of a `system` range. Raises
-    UserError for invalid syntax.
+    Conditions, as in `model.NAME=1,2 if optimizer=sgd,adam and NAME=VALUES`, are in the key `when`,
+    by names as typed. A range of whole numbers is an integer range. The default is for tuners that
+    do not search this kind: the first choice, the middle of a range, or the maximum of a `system`
+    range. Raises UserError for invalid syntax.
     """
-    full_name, _, values = text.partition("=")
-    kind, _, name = full_name.partition(".")
+    text, *conditions = text.split(_IF)
+    if conditions:
+        kind, name, keys = parameter_of(text)
+        return kind, name, {**keys, "when": _conditions(conditions)}
+    kind_and_name, _, values = text.partition("=")
+    kind, _, name = kind_and_name.partition(".")
     if kind not in list(Kind) or not name or not values:
         raise UserError(f"--parameter {text}: expected {_SPELLING}, where KIND is {_kinds()}")
     low, *more = values.split(":")
@@ -136,6 +179,19 @@ def parameter_of(text: str) -> tuple[str, str, dict[str, Any]]:
     default = most if kind == Kind.SYSTEM else round(middle) if whole else middle
     default = min(max(default, least), most)  # so that no error is about the default
     return kind, name, {"low": least, "high": most, "log": log, "whole": whole, "default": default}
+
+
+def _conditions(texts: Sequence[str]) -> dict[str, list[Any]]:
+    pairs = [pair.partition("=") for text in texts for pair in text.split(_AND)]
+    for name, _, values in pairs:
+        if not name.strip() or not all(word.strip() for word in values.split(",")):
+            raise UserError(
+                f"--parameter: {_IF.strip()} {name}={values}: expected {_SPELLING} if NAME=A,B"
+            )
+    return {
+        name.strip(): [_scalar(word.strip()) for word in values.split(",")]
+        for name, _, values in pairs
+    }
 
 
 def _epochs(text: str) -> dict[str, int]:

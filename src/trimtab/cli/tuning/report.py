@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from trimtab.cli.output.console import console
-from trimtab.cli.tuning.trial_lines import TrialLines
+from trimtab.cli.tuning.trackers import Track
 from trimtab.config.groups.objective import Objective
 
 if TYPE_CHECKING:
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from trimtab.tuning.tune import Request
 
 SEED = 1
-_LEADING = 5  # trials in the last table
+_LEADING, _FRONT = 5, 10  # trials in the last table, by one objective and by several
 
 
-def search(request: "Request", folder: Path, ground_truth: Path) -> dict[str, Any]:
+def search(request: "Request", folder: Path, ground_truth: Path, track: Track) -> dict[str, Any]:
     """Search once; print the plan, the trials as they end, and the best.
 
-    Returns the result of `--json`.
+    `track` gets each result. Returns the result of `--json`.
     """
+    from trimtab.cli.tuning.trial_lines import TrialLines
     from trimtab.tuning import tune as stage
     from trimtab.tuning.deployment.outputs import result_in
     from trimtab.tuning.plan import format_plan
@@ -44,7 +45,8 @@ def search(request: "Request", folder: Path, ground_truth: Path) -> dict[str, An
     before = 0
     for fold, (_, _, searched) in enumerate(folds, start=1):
         for row in stage.found_in(searched):
-            told.add(fold, row["trial"], row["epochs"], row["data_fraction"], row["score"])
+            scores = None if row["score"] is None else (row["score"], *row.get("others", ()))
+            told.add(fold, row["trial"], row["epochs"], row["data_fraction"], scores)
             before += 1
     if before:
         console.notes.print(f"{before} of {rungs} are there from before")
@@ -53,18 +55,24 @@ def search(request: "Request", folder: Path, ground_truth: Path) -> dict[str, An
         # The next process judges the last result of an ended one again.
         if (line := told.line(fold, result)) is not None:
             console.notes.print(line, soft_wrap=True)
+            track(result)
 
     stage.tune(request, [SEED], folder, ground_truth, on_result)
     console.notes.print(_best_of(folder / "best.yaml", request))
-    console.notes.print(_leading(folder / "trials.parquet", objective))
-    _say_cost_of_inference(folder / "trials.parquet")
+    trials = folder / "trials.parquet"
+    if objective.others:
+        _say_front(trials, objective)
+    else:
+        console.notes.print(_leading(trials, objective))
+    _say_cost_of_inference(trials)
     written = [folder / "best.yaml"]
     if made.inference is not None:
         written.append(folder / "inference.yaml")
     for path in written:
         console.path(path)
-    found = {path.stem: {"path": path, **result_in(path)} for path in written}
-    trials = folder / "trials.parquet"
+    found: dict[str, Any] = {path.stem: {"path": path, **result_in(path)} for path in written}
+    if objective.others:
+        found["front"] = _front(trials)
     return {**found, "trials": {"path": trials, **_totals(trials)}}
 
 
@@ -99,7 +107,7 @@ def _leading(path: Path, objective: Objective) -> Table:
     """Return the table of the best trials, each with its most training."""
     from trimtab.records.parquet.files import read_table
     from trimtab.records.tables import TRIALS
-    from trimtab.tuning.score import Score
+    from trimtab.tuning.scoring.score import Score
 
     trials = read_table(path, TRIALS)
     scored = trials[trials["score"].notna() & (trials["fold"] == trials["fold"].max())]
@@ -114,6 +122,49 @@ def _leading(path: Path, objective: Objective) -> Table:
             _shown(row.training_s), _shown(row.training_j), *(_shown(given.get(n)) for n in names),
         )  # fmt: skip
     return table
+
+
+def _front(path: Path) -> list[dict[str, Any]]:
+    """Return the trials on the Pareto front, the best by the first objective first."""
+    from trimtab.records.parquet.files import read_table
+    from trimtab.records.tables import TRIALS
+
+    trials = read_table(path, TRIALS)
+    front = trials[trials["on_front"] & (trials["fold"] == trials["fold"].max())]
+    return [
+        {
+            "trial": int(row.trial),
+            "chosen": bool(row.chosen),
+            "scores": json.loads(row.values_),
+            "parameters": json.loads(row.configuration),
+        }
+        for row in front.sort_values("score", ascending=False)
+        .rename(columns={"values": "values_"})
+        .itertuples()
+    ]
+
+
+def _say_front(path: Path, objective: Objective) -> None:
+    """Print at most ten trials of the Pareto front, from one end to the other."""
+    from trimtab.tuning.scoring.best import format_choice
+
+    front = _front(path)
+    chosen = next(at for at, one in enumerate(front) if one["chosen"])
+    step = max(1.0, len(front) / (_FRONT - 1))
+    shown = sorted(
+        {chosen, *(int(at * step) for at in range(_FRONT - 1) if at * step < len(front))}
+    )
+    names = sorted({name for one in front for name in one["parameters"]})
+    values = front[chosen]["scores"]
+    table = Table("trial", *values, *(name.partition(".")[2] for name in names))
+    for one in (front[at] for at in shown):
+        mark = "*" if one["chosen"] else ""
+        table.add_row(
+            f"{one['trial']}{mark}", *map(_shown, one["scores"].values()),
+            *(_shown(one["parameters"].get(name)) for name in names),
+        )  # fmt: skip
+    console.notes.print(f"* {format_choice(values, len(front), objective)}", soft_wrap=True)
+    console.notes.print(table)
 
 
 def _shown(value: Any) -> str:

@@ -5,9 +5,9 @@ from typing import Any
 
 import yaml
 
+from trimtab.cli.tuning.program import full_name
 from trimtab.config.groups.tuning import Tuning
 from trimtab.config.groups.workload import Workload
-from trimtab.config.validate import nearest
 from trimtab.errors import UserError
 from trimtab.files import read_limited
 
@@ -46,16 +46,10 @@ def configurations_in(path: Path, workload: Workload) -> tuple[dict[str, Any], .
 def _checked(path: Path, tuning: Tuning, name: str, value: Any) -> tuple[str, Any]:
     """Return a parameter's full name, and its value."""
     parameters = tuning.parameters
-    full = [each for each in parameters if name in (each, each.partition(".")[2])]
-    if not full:
-        hint = nearest(name, [*parameters, *(each.partition(".")[2] for each in parameters)])
-        raise UserError(
-            f"--start-with {path}: unknown parameter {name}; {hint}expected one of"
-            f" {', '.join(parameters)}"
-        )
-    if not parameters[full[0]].takes(value):
+    full = full_name(name, parameters, f"--start-with {path}")
+    if not parameters[full].takes(value):
         raise UserError(
             f"--start-with {path}: {name}: {value!r} given, expected"
-            f" {parameters[full[0]].format_values}"
+            f" {parameters[full].format_values}"
         )
-    return full[0], value
+    return full, value

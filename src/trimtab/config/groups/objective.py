@@ -1,13 +1,21 @@
 """What is wanted of a set-up: one YAML in `conf/objective/`."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.config.arithmetic import Arithmetic
-from trimtab.config.fields import CHECKED, Name, NotNegative, Number, about, satisfying
+from trimtab.config.fields import (
+    CHECKED,
+    MistakeError,
+    Name,
+    NotNegative,
+    Number,
+    about,
+    satisfying,
+)
 from trimtab.config.groups.jobs.worth import PricesConfig
 
 Goal = StrEnum("Goal", "MAXIMISE MINIMISE")
@@ -35,6 +43,14 @@ class ClassLimits:
 
 
 @dataclass(config=CHECKED)
+class OtherScore:
+    """A further score that trials are judged by."""
+
+    score: Arithmetic = about("As `objective.score`.")
+    goal: Goal = about("Whether the score should be high or low.", default=Goal.MAXIMISE)
+
+
+@dataclass(config=CHECKED)
 class Objective:
     """The goal: of a schedule by limits, a budget and weights, of tuning by a score."""
 
@@ -53,8 +69,8 @@ class Objective:
     )
     score: Arithmetic = about(
         "Worth of a configuration in tuning: arithmetic with `min`, `max`, `abs`, `sqrt`, `log`, "
-        "`exp` on `accuracy` (`tuning.metric`), `training_s`, `training_j`, `inference_s`, "
-        "`inference_j` and the program's other reports.",
+        "`exp` on `accuracy` (`tuning.metric`), `training_s`, `training_j`, `peak_rss_bytes`, "
+        "`inference_s`, `inference_j` and the program's other reports.",
         default="accuracy",
         tuning_only=True,
     )
@@ -63,8 +79,30 @@ class Objective:
         default=Goal.MAXIMISE,
         tuning_only=True,
     )
+    others: list[OtherScore] = about(
+        "Further scores, for a Pareto front.",
+        factory=list,
+        tuning_only=True,
+    )
+    bounds: dict[str, Number] = about(
+        "What the chosen trial keeps, as `{accuracy: 0.97}`: the least value of a score, or the "
+        "most of one to minimise. Other scores decide.",
+        factory=dict,
+        tuning_only=True,
+    )
     least: Least = about(
         "The quantity that tuning inside trials minimises.",
         default=Least.TIME,
         tuning_only=True,
     )
+
+    @model_validator(mode="after")
+    def _scores_are_named_once(self) -> Self:
+        scores = [self.score, *(one.score for one in self.others)]
+        if twice := [one for one in scores if scores.count(one) > 1]:
+            raise MistakeError("others", f"{twice[0]!r} given twice, expected every score once")
+        for score in self.bounds:
+            if score not in scores or not self.others:
+                expected = ", ".join(scores) if self.others else "none beside one score alone"
+                raise MistakeError(f"bounds.{score}", f"no score of several; expected {expected}")
+        return self

@@ -62,7 +62,7 @@ class SeedSearch:
 
     @cached_property
     def best(self) -> "pd.Series[Any] | None":
-        """The row with the best score on the largest budget; None where all failed.
+        """The chosen row: the best score on the largest budget; None where all failed.
 
         With two folds, it is of the second, which the objective judged.
         """
@@ -70,8 +70,8 @@ class SeedSearch:
         good = judged.dropna(subset=["score"])
         if good.empty:
             return None
-        order = good.sort_values(["epochs", "data_fraction", "score", "trial"],
-                                 ascending=[False, False, False, True])  # fmt: skip
+        order = good.sort_values(["chosen", "epochs", "data_fraction", "score", "trial"],
+                                 ascending=[False, False, False, False, True])  # fmt: skip
         return order.iloc[0]
 
     def best_over_time(self) -> list[tuple[float, float]]:

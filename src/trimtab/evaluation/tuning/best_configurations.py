@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from trimtab.evaluation.inputs.tunings import SeedSearch, TunedCell
+from trimtab.evaluation.inputs.tunings import SeedSearch, TunedCell, values_in
 from trimtab.evaluation.report.tables import SOURCE_COLUMNS, Column, Row, Table, Value, number
 from trimtab.evaluation.tuning.section import WHO, TuningSection, who
 
@@ -29,16 +29,19 @@ class BestConfigurations(TuningSection):
         cells = self.measurements.tunings
         searches = [(cell, search) for cell in cells for search in cell.searches]
         known = [key for key in _INFERENCE if any(s.trials[key].notna().any() for _, s in searches)]
+        several = any(len(values_in(text)) > 1 for _, s in searches for text in s.trials["values"])
         yield Table(
             "best_configurations",
             "Best configurations",
-            "The configuration with the highest score on the largest budget, of each search. "
+            "The configuration with the highest score on the largest budget, of each search; by "
+            "several objectives, the chosen one of the Pareto front. "
             "Settings are the machine's at the end of the trial; the score is the objective's, "
             "higher is better. Inference with an interval was emulated on this machine and "
             "scaled by rooflines; docs/methods/inference.md explains the interval.",
             (
                 *WHO, _SEED, Column("configuration", "Configuration"),
                 Column("settings", "Settings"), *_BUDGET, Column("score", "Score", 4),
+                *([Column("values", "Objectives")] if several else []),
                 Column("accuracy_pct", "Accuracy, %", 2), Column("training_s", "Training, s", 1),
                 Column("training_j", "Energy, J", 0),
                 *(Column(key, *_INFERENCE[key]) for key in known),
@@ -80,6 +83,8 @@ def _best(cell: TunedCell, search: SeedSearch, best: Any, known: list[str]) -> R
         "energy_source": cell.energy_source,
         "source": "measured",
     }
+    if len(values := values_in(best["values"])) > 1:
+        row["values"] = format_parameter_name(json.dumps(values))
     keys = ["data_fraction", "score", "training_s", "training_j", *known]
     return row | {key: number(best[key]) for key in keys if key in best}
 

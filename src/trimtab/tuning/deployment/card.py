@@ -8,7 +8,7 @@ from typing import Any
 from trimtab.config.groups.workload import Workload
 from trimtab.tuning.system.machine import cpu_model, installed_memory_gib
 
-_NO_PART_OF_THE_CARD = ("parameters", "system", "not_set", "energy_source")
+_NO_PART_OF_THE_CARD = ("parameters", "system", "not_set", "energy_source", "scores")
 _UNITS = {"s": "s", "j": "J"}
 
 
@@ -33,7 +33,7 @@ def card_of(
     ]  # fmt: skip
     measured = {
         name: _quantity(name, value)
-        for name, value in result.items()
+        for name, value in {**result, **result.get("scores", {})}.items()
         if name not in _NO_PART_OF_THE_CARD
     }
     if "training_j" in measured:

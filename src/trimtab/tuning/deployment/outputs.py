@@ -28,26 +28,10 @@ from trimtab.records.tuning.inference import KnownArchitecture
 from trimtab.tuning.deployment.module import importing_from, write_module
 from trimtab.tuning.inference.alone import row_of
 from trimtab.tuning.inference.server import InferenceOutcome
+from trimtab.tuning.scoring.best import Row
 from trimtab.tuning.trials.settings import SystemSettings
 
-Row = dict[str, Any]  # of the table of trials
 _HEADING = 2  # lines before the result
-
-
-def best_of(rows: Sequence[Row]) -> Row:
-    """Return the row with the best score on the largest budget with a score.
-
-    The first seed and trial win ties. Raises TrimtabError where no trial has a score.
-    """
-    good = [row for row in rows if row["score"] is not None]
-    if not good:
-        failures = {row["failure"] for row in rows} or {"the search ended before one did"}
-        raise TrimtabError(f"no trial has a score: {'; '.join(sorted(failures)[:3])}")
-    most = max((row["epochs"], row["data_fraction"]) for row in good)
-    return max(
-        (row for row in good if (row["epochs"], row["data_fraction"]) == most),
-        key=lambda row: (row["score"], -row["seed"], -row["trial"]),
-    )
 
 
 def write_best(
@@ -55,13 +39,15 @@ def write_best(
     workload: Workload,
     tuning: Tuning,
     best: Row,
+    score: Mapping[str, Any],
     found: str,
     *,
     is_described: bool = True,
 ) -> None:
     """Write `workload` with the best configuration: its parameters and its resources.
 
-    `found` says how it was found; `is_described`: the workload has a file in `conf/workload/`.
+    `score` is what it was judged by, `found` says how it was found; `is_described`: the workload
+    has a file in `conf/workload/`.
     """
     complete = tuning.completed(json.loads(best["configuration"]))
     own = {
@@ -77,7 +63,7 @@ def write_best(
     if not_set := json.loads(best["not_set"]):
         said["not_set"] = not_set
     said |= {
-        "score": best["score"],
+        **score,
         tuning.metric: best["accuracy"],  # as the program calls it
         "training_s": best["training_s"],
         "training_j": best["training_j"],

@@ -13,7 +13,7 @@ from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.tuning.inference.emulation import InferenceConfiguration
 from trimtab.tuning.inference.serving import served
-from trimtab.tuning.score import Failure
+from trimtab.tuning.scoring.score import Failure
 
 NAME = "models"
 WORKLOADS = ("lenet5_inference", "lstm_inference", "mobilenetv2_inference", "transformer_inference")

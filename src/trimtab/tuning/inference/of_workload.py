@@ -26,7 +26,7 @@ from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
 from trimtab.tuning.inference.serving import Served, served
 from trimtab.tuning.narrowed import within_cores
-from trimtab.tuning.score import Failure, Score
+from trimtab.tuning.scoring.score import Failure, metrics_of
 from trimtab.tuning.trials.events import TrialEnded
 
 _TAKEN = ("batch_size", "cores", "memory_gib", "frequency_mhz")
@@ -57,7 +57,7 @@ def server_of(
     """Return the inference server for `tuning`, with `workload` as its program.
 
     It measures configurations that are not `known` on this machine, whose power model is
-    `hardware`, or on the emulated `device`. It minimises energy where the objective's score names
+    `hardware`, or on the emulated `device`. It minimises energy where the objective's scores name
     inference energy and not inference time. Raises UserError for `inference` parameters that cannot
     be measured, and for too many cores: here (`inference_cpus`) or on the device.
     """
@@ -65,7 +65,7 @@ def server_of(
         if name not in _TAKEN:
             expected = ", ".join(_TAKEN)
             raise UserError(f"tuning.inference.{name}: is not measured; expected of {expected}")
-    names = Score(objective).names
+    names = metrics_of(objective)
     by_energy = Wanted.ENERGY in names and Wanted.TIME not in names
     cpus = inference_cpus(len(os.sched_getaffinity(0)), tuning)
     if device is not None:

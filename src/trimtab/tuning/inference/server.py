@@ -25,7 +25,7 @@ from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.suggestions import Suggestions
 from trimtab.tuning.samplers import GRID
-from trimtab.tuning.score import Failure
+from trimtab.tuning.scoring.score import Failure
 from trimtab.tuning.space import SearchSpace
 from trimtab.tuning.study import Study
 from trimtab.tuning.trials.events import EndReason

@@ -19,7 +19,7 @@ from trimtab.profiling.meters.energy import RunEnergy
 from trimtab.profiling.meters.machine import MachineMeters, machine_meters
 from trimtab.profiling.meters.power_model import HardwareModel, modelled_energy_j
 from trimtab.tuning.inference.emulation import InferenceConfiguration, settings_of
-from trimtab.tuning.score import Failure
+from trimtab.tuning.scoring.score import Failure
 from trimtab.tuning.trials.events import EndReason, EpochEnd, Event, TrialEnded
 from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.protocol import BrokenProtocolError

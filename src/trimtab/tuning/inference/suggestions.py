@@ -6,7 +6,7 @@ from trimtab.config.groups.tuning import Kind
 from trimtab.records.tuning.inference import MeasuredInference
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.inference.choice import Setting, Wanted, cost
-from trimtab.tuning.score import Failure
+from trimtab.tuning.scoring.score import Failure
 from trimtab.tuning.study import NothingLeftError, Study
 
 _BUDGET = Budget(1)  # the same for all: inference is measured in full

@@ -8,7 +8,7 @@ from typing import Any
 from trimtab.profiling.meters.base import EnergySource
 from trimtab.profiling.meters.machine import MeterReadings
 from trimtab.tuning.plan import Plan, RungResult
-from trimtab.tuning.score import Failure, Metrics, metric_of
+from trimtab.tuning.scoring.score import Failure, Metrics, metric_of
 from trimtab.tuning.sharing.trial_queue import TrialLease
 from trimtab.tuning.system.spending import SharedMeters, Spent, Taken
 from trimtab.tuning.system.system_tuner import Settings, SystemTuner
@@ -107,8 +107,11 @@ def result_of(
     Raises UserError where a metric of the score is missing.
     """
     training_j = math.nan if energy_source is EnergySource.UNKNOWN else one.spent.training_j
-    metrics = {**one.metrics, "training_s": one.spent.training_s, "training_j": training_j}
+    measured = {"training_s": one.spent.training_s, "training_j": training_j}
+    measured["peak_rss_bytes"] = ended.peak_rss_bytes or math.nan
+    metrics = {**one.metrics, **measured}
     result: float | Failure
+    others: list[float | Failure] = []
     if failure := why_failed(one, ended):
         result = Failure(failure)
     elif isinstance(beside, Failure):
@@ -116,13 +119,15 @@ def result_of(
     else:
         metrics["accuracy"] = metric_of(one.metrics, plan.tuning.metric)
         metrics |= beside
-        result = plan.score.of(metrics)
+        result, *others = (score.of(metrics) for score in (plan.score, *plan.others))
+        result = next((score for score in others if isinstance(score, Failure)), result)
     return RungResult(
         trial=one.trial,
         job=one.job,
         budget=one.budget,
         configuration=one.configuration,
         result=result,
+        others=[score for score in others if not isinstance(score, Failure)],
         metrics=metrics,
         epochs_trained=one.process.first_epoch + one.epochs,
         training_s=one.spent.training_s,

@@ -21,7 +21,7 @@ from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.machine import machine_meters
 from trimtab.tuning.plan import Plan, RungResult, row_of
 from trimtab.tuning.results import row_of_result
-from trimtab.tuning.score import Failure, Metrics
+from trimtab.tuning.scoring.score import Failure, Metrics
 from trimtab.tuning.search.clock import KEPT_EVERY_S, SearchClock
 from trimtab.tuning.search.cpu_lease import CpuLease
 from trimtab.tuning.search.future import Future

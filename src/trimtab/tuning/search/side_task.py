@@ -8,7 +8,7 @@ times.
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from trimtab.tuning.score import Failure
+from trimtab.tuning.scoring.score import Failure
 
 
 class SideTask(Protocol):

@@ -11,7 +11,7 @@ from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import HyperBand, RecordedJob, RungJob
 from trimtab.tuning.journal import Row, TrialRecord
 from trimtab.tuning.plan import Plan
-from trimtab.tuning.score import Failure
+from trimtab.tuning.scoring.score import Failure
 from trimtab.tuning.sharing.claims import Claims
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.study import NothingLeftError, Study
@@ -140,7 +140,8 @@ class TrialQueue:
             failed = told.failure is not None and budget not in told.scores
             ended = failed or budget in told.scores
             runs = not ended and self._claims.is_taken(told.number)
-            found.append(RecordedJob(job, ended=ended, score=told.scores.get(budget), runs=runs))
+            score, *others = told.all_scores(budget) if budget in told.scores else (None,)
+            found.append(RecordedJob(job, ended, score, runs, tuple(others)))
         return found
 
     def _is_noted(self, told: TrialRecord, job: RungJob) -> bool:

@@ -13,7 +13,7 @@ from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.tuning.inference import serving
 from trimtab.tuning.inference.emulation import InferenceConfiguration
 from trimtab.tuning.inference.serving import InferenceRounds, Served, batches_of, served
-from trimtab.tuning.score import Failure
+from trimtab.tuning.scoring.score import Failure
 from trimtab.tuning.trials.events import EndReason, EpochEnd, TrialEnded
 from trimtab.tuning.trials.protocol import BrokenProtocolError
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trimtab.config.arithmetic import calculated, names_in
 from trimtab.config.groups.objective import Goal, Objective
@@ -24,7 +24,12 @@ Metrics = Mapping[str, float] | Failure  # measured beside the training, or the 
 
 def of_inference(objective: Objective) -> list[str]:
     """Return the metrics in an objective's score that need a tuner of inference."""
-    return [name for name in Score(objective).names if name in _OF_INFERENCE]
+    return [name for name in metrics_of(objective) if name in _OF_INFERENCE]
+
+
+def metrics_of(objective: Objective) -> list[str]:
+    """Return the metrics in all scores of an objective."""
+    return sorted({name for one in scores_of(objective) for name in one.names})
 
 
 def metric_of(reported: Mapping[str, float], name: str) -> float:
@@ -41,8 +46,17 @@ def metric_of(reported: Mapping[str, float], name: str) -> float:
     return reported[name]
 
 
+def scores_of(objective: Objective) -> list["Score"]:
+    """Return the score of an objective, and its others."""
+    others = [
+        replace(objective, score=one.score, goal=one.goal, others=[], bounds={})
+        for one in objective.others
+    ]
+    return [Score(one) for one in (objective, *others)]
+
+
 class Score:
-    """The score of an objective: higher is better; an objective to minimise is negated.
+    """The first score of an objective: higher is better; an objective to minimise is negated.
 
     Rocha's thesis: the accuracy (Tune V1, section 6.4.2); accuracy divided by duration (Tune V2);
     training times inference divided by accuracy, to minimise (section 7.4.4).
@@ -50,6 +64,8 @@ class Score:
 
     def __init__(self, objective: Objective) -> None:
         self._objective = objective
+        self.expression = objective.score
+        self.label = self.expression if objective.goal == Goal.MAXIMISE else f"-({self.expression})"
         self.names = sorted(names_in(objective.score))
 
     def check(self, known: Iterable[str]) -> None:

@@ -1,0 +1,1 @@
+"""What a trial is worth: its scores, the Pareto front, and the best trial."""
