@@ -227,13 +227,14 @@ static void after_fork_in_child(void) {
 void catch_signals(void) {
   struct sigaction action = {.sa_sigaction = trimtab_enter, .sa_flags = SA_SIGINFO | SA_ONSTACK};
   action.sa_flags |= ANOTHER_FALLBACK; /* if there already is one */
-  int had_stack = begin_threads(find_function);
+  begin_threads(find_function);
   sigfillset(&action.sa_mask);
   sigaction(SIGTRAP, &action, &trap_action);
   sigaction(SIGSEGV, &action, &fault_action);
-  if (had_stack) take_handlers();
-  unsigned long mask = ours; /* a mask is inherited through exec */
-  syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof mask);
+  take_handlers();
+  unsigned long mask = ours, before = 0; /* a mask is inherited through exec */
+  syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, &before, sizeof mask);
+  blocked_in_word = before & ours;
   pthread_atfork(prepare_fork, after_fork, after_fork_in_child);
   replace_function("sigaction", (uintptr_t)replaced_sigaction, NULL);
   replace_function("sigprocmask", (uintptr_t)replaced_sigprocmask, NULL);

@@ -109,7 +109,10 @@ static int is_without(void *names, void *folder) {
   int is_other = importer && type != py.PyDict_GetItemString(names, "file_finder");
   py.Py_DecRef(type);
   void *path = is_other ? NULL : py.PyUnicode_EncodeFSDefault(folder);
-  if (!path) return 0;
+  if (!path || !*py.PyBytes_AsString(path)) { /* "": the working folder */
+    py.Py_DecRef(path);
+    return 0;
+  }
   struct status status;
   const long arguments[6] = {AT_FDCWD, (long)py.PyBytes_AsString(path), (long)&status, 0, 0, 0};
   long error = is_in_environment ? answer(__NR_newfstatat, arguments)
@@ -160,7 +163,7 @@ static void *load_finder(void *self, void *names) {
   if (!places || !map_archive()) return NULL;
   const char *expected = py.PyBytes_AsString(places);
   memcpy(at, expected, sizeof at);
-  if (at[0] + TOKEN_BYTES > at[1] || at[1] > at[2] || at[2] > archive.size) return NULL;
+  if (at[0] > at[1] || at[1] - at[0] < TOKEN_BYTES || at[1] > at[2] || at[2] > archive.size) return NULL;
   const char *text = archive.bytes + at[0];
   if (memcmp(text, expected + TOKEN_AT, TOKEN_BYTES)) return NULL;
   void *code = py.PyMarshal_ReadObjectFromString(text + TOKEN_BYTES, (long)(at[1] - at[0] - TOKEN_BYTES));

@@ -115,12 +115,11 @@ int create_with_stack(create_function *create, pthread_t *thread, const pthread_
   return failed;
 }
 
-int begin_threads(void *(*find)(const char *)) {
+void begin_threads(void *(*find)(const char *)) {
   stack_t before;
   int (*create)(pthread_key_t *, void (*)(void *)) = find("pthread_key_create");
   if (create && !create(&key, end_thread)) set_specific = find("pthread_setspecific");
   unsigned number = claim_stack();
-  if (!number || !take_stack(number, &before) || before.ss_flags & SS_DISABLE) return 0;
-  thread_on(number)->chosen = before;
-  return 1;
+  if (number && take_stack(number, &before) && !(before.ss_flags & SS_DISABLE))
+    thread_on(number)->chosen = before;
 }

@@ -5,9 +5,9 @@
 
 #include <pthread.h>
 
-/* Give this thread a stack, and return whether it had its own. `find` finds functions of the C
- * library, some of which a program without threads lacks before glibc 2.34. */
-int begin_threads(void *(*find)(const char *name));
+/* Give this thread a stack. `find` finds functions of the C library, some of which a program without
+ * threads lacks before glibc 2.34. */
+void begin_threads(void *(*find)(const char *name));
 
 /* As `create`, the C library's pthread_create, for a thread that begins with a stack. */
 typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);

@@ -150,3 +150,44 @@ def test_the_fallback_is_there_before_the_first_thread(folder: Path, before: str
     ]
     found = subprocess.check_output(command, text=True)
     assert found == f"{bool(before)} True {[1 << 16] * 4}\n"
+
+
+# The kernel's answer in a handler is 1 if it runs on the alternate stack that the kernel knows.
+SET_BEFORE = """
+import ctypes, signal, threading
+libc, stack, found = ctypes.CDLL(None), (ctypes.c_long * 3)(), []
+class Action(ctypes.Structure):
+    _fields_ = [("handler", ctypes.c_void_p), ("mask", ctypes.c_long * 16), ("flags", ctypes.c_int)]
+@ctypes.CFUNCTYPE(None, ctypes.c_int)
+def handler(number):
+    libc.syscall(131, None, stack)
+    found.append(stack[1])
+action = Action(ctypes.cast(handler, ctypes.c_void_p), flags=0x08000000)
+libc.sigaction(signal.SIGUSR1, ctypes.byref(action), None)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTRAP])
+thread = threading.Thread(target=int)
+thread.start()
+thread.join()
+signal.raise_signal(signal.SIGUSR1)
+print(signal.SIGTRAP in signal.pthread_sigmask(signal.SIG_BLOCK, []), found[0] & 1)
+"""
+# PR_SET_MDWE, from Linux 6.3 on.
+FORBIDS_CHANGES = """
+import ctypes, threading
+ctypes.CDLL(None).prctl(65, 1, 0, 0, 0)
+threading.Thread(target=print, args=["ran"]).start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "prints"),
+    [
+        pytest.param(SET_BEFORE, "True 0\n", id="handler and mask"),
+        pytest.param(FORBIDS_CHANGES, "ran\n", id="no changed code"),
+    ],
+)
+def test_what_a_program_set_before_its_first_thread(
+    folder: Path, program: str, prints: str
+) -> None:
+    command: list[str | Path] = [folder / "files/env/bin/python", "-c", program]
+    assert subprocess.check_output(command, text=True, timeout=60) == prints

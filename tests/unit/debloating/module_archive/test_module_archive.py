@@ -209,6 +209,10 @@ def test_what_site_asks_for_at_each_start(ours: Tree) -> None:
     assert found[2:] == [False, False]
     ours.check(*asks[:3], *others, options=only, PYTHONPATH=path)
     ours.check(*asks[1:3], *others, options=only, PYTHONPATH=path)
+    in_cwd = ours.write("cwd/sitecustomize.py")
+    found, _ = ours.check(*asks[1:3], options=only, PYTHONPATH=path)
+    assert found[1] is True
+    in_cwd.unlink()
     ours.write(f"{PACKAGES}/sitecustomize.py")
     for _ in range(2):
         found, _ = ours.check(*asks[:3], *others, options=only, PYTHONPATH=path)
