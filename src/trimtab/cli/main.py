@@ -36,7 +36,7 @@ def main() -> None:
 
 def _run() -> None:
     completes = "_TRIMTAB_COMPLETE" in os.environ  # Typer's variable, from the program's name
-    verb = next((word for word in sys.argv[1:] if word in VERBS or word in ADVANCED), None)
+    verb = _verb(sys.argv[1:])
     if completes or verb:
         if verb == "imports":  # the program ends when it wants to, also after a signal
             handle_signals()
@@ -48,3 +48,11 @@ def _run() -> None:
         gc.freeze()  # imported objects stay, so collections can skip them
         app()
     overview()()
+
+
+def _verb(words: list[str]) -> str | None:
+    """Return the verb that a command line runs; None if it asks for the overview or is mistaken."""
+    first = next(
+        (word for word in words if not word.startswith("-") or word in ("-h", "--help")), None
+    )
+    return first if first in VERBS or first in ADVANCED else None

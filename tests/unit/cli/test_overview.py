@@ -16,6 +16,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from trimtab import extras
+from trimtab.cli.main import main
 from trimtab.cli.overview import ADVANCED, overview
 from trimtab.cli.verbs import command_line
 from trimtab.errors import UserError, exit_code_of, format_error
@@ -73,6 +74,19 @@ def test_the_help_lists_what_is_needed_first() -> None:
     for command in (overview(), app):
         said = CliRunner().invoke(command, ["--help"], terminal_width=120)
         assert listed(said.output) == NEEDED_FIRST
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [("debloatt -- python verify", "Did you mean 'debloat'?"), ("--help verify", "schedule")],
+)
+def test_another_verb_further_on_changes_nothing(
+    typed: str, says: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["trimtab", *typed.split()])
+    with pytest.raises(SystemExit):
+        main()
+    assert says in "".join(capfd.readouterr())
 
 
 def test_every_verb_is_there_in_its_own_words() -> None:
