@@ -1,11 +1,14 @@
 """`trimtab tune --track`: each trial as a run of an experiment tracker."""
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trimtab.errors import UserError
+from trimtab.installation import adding
 
 if TYPE_CHECKING:
     from trimtab.tuning.plan import RungResult
@@ -41,7 +44,8 @@ def tracker_of(name: str | None, complain: Callable[[str], None]) -> Track:
     try:
         library = import_module(name)
     except ImportError as error:
-        raise UserError(f"--track {name}: {error}; pip install {name}") from None
+        command = adding([name], Path(sys.prefix))
+        raise UserError(f"--track {name}: {error}; this installs it: {command}") from None
     has_failed = False
 
     def track(result: "RungResult") -> None:
