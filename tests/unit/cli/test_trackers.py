@@ -60,6 +60,6 @@ def test_other_names(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="expected one of mlflow, wandb"):
         tracker_of("mflow", print)
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(UserError, match="this installs it: .*wandb"):
+    with pytest.raises(UserError, match=r"this installs it: .*wandb"):
         tracker_of("wandb", print)
     tracker_of(None, print)(RESULT)

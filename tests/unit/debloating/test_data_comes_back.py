@@ -180,7 +180,7 @@ archive = ctypes.CDLL(os.path.join(sys.prefix, "lib", "libarchive.so"))
 words = (ctypes.c_uint64 * {DATA_BYTES // 8}).in_dll(archive, "archive")
 for at in (0, 1, 70_000, 70_001, {DATA_BYTES // 8 - 1}):
     assert words[at] == at * {WORD} % (1 << 64), at
-print((ctypes.c_int * 2048).in_dll(archive, "small")[2047])
+print((ctypes.c_int * 2048).in_dll(archive, "small")[2047], flush=True)
 """
 
 

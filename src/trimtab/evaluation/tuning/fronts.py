@@ -14,7 +14,7 @@ from trimtab.evaluation.tuning.section import TuningSection
 class Fronts(TuningSection):
     """The trials of all tuners by the first objective and each other."""
 
-    order = 636
+    order = 637
 
     def make_figures(self) -> Iterator[Figure]:
         """Yield a plane for each further objective of a setting."""

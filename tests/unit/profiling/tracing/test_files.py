@@ -500,7 +500,7 @@ def test_a_signal_to_the_tracer_reaches_the_command(tmp_path: Path, number: int)
 def test_a_second_signal_kills(tmp_path: Path) -> None:
     process = start(
         tmp_path / "record",
-        "import signal\nsignal.signal(signal.SIGTERM, lambda *_: print('no', flush=True))\n"
+        "import os, signal\nsignal.signal(signal.SIGTERM, lambda *_: os.write(1, b'no\\n'))\n"
         "print('ready', flush=True)\nwhile True: signal.pause()",
     )
     assert process.stdout
