@@ -24,6 +24,13 @@ def native_path(name: str) -> Path:
     return path
 
 
+def record_fields(library: ctypes.CDLL, name: str) -> dict[str, list[str]]:
+    """Return the fields of a library's records, as `f8:name`, from its text `name`."""
+    begin = ctypes.c_char.in_dll(library, name)
+    lines = ctypes.string_at(ctypes.addressof(begin)).decode().splitlines()
+    return {record: fields for record, *fields in map(str.split, lines)}
+
+
 @cache
 def survive_truncation() -> None:
     """Read truncated mapped files as zeros past their end, which readers detect.

@@ -4,7 +4,7 @@ import ctypes
 from functools import cache
 
 from trimtab.batch.kernel.layout import BatchState
-from trimtab.native import native_path
+from trimtab.native import native_path, record_fields
 
 _SIZES = (
     *("type_count", "node_count", "resource_count", "layer_count"),
@@ -70,7 +70,4 @@ class Simulator:
 
 def records() -> dict[str, list[str]]:
     """Return the fields of each record in C, as `f8:name` or `i8:name`."""
-    text = ctypes.string_at(
-        ctypes.addressof(ctypes.c_char.in_dll(_library(), "trimtab_batch_records"))
-    )
-    return {name: fields for name, *fields in (line.split() for line in text.decode().splitlines())}
+    return record_fields(_library(), "trimtab_batch_records")

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.native import native_path
+from trimtab.native import native_path, record_fields
 from trimtab.policies.layout import KernelModel, KernelOutput, KernelState
 
 _SIZES = (
@@ -67,6 +67,4 @@ class System:
 
 def records() -> dict[str, list[str]]:
     """Return the fields of each record in C, as `f8:name`, `i8:name` or `u8:name`."""
-    begin = ctypes.c_char.in_dll(_library(), "trimtab_cluster_records")
-    lines = ctypes.string_at(ctypes.addressof(begin)).decode().splitlines()
-    return {name: fields for name, *fields in map(str.split, lines)}
+    return record_fields(_library(), "trimtab_cluster_records")
