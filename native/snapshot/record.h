@@ -1,0 +1,12 @@
+/* Recording what a start asks of the world. */
+#ifndef TRIMTAB_SNAPSHOT_RECORD_H
+#define TRIMTAB_SNAPSHOT_RECORD_H
+
+/* Append to the log at `path`, from now on, each system call that is no matter of memory alone, until the
+ * process ends. Returns NULL, or why that cannot be. Entries end with a zero byte. */
+const char *record_calls(const char *path);
+
+/* Append a line of the program's own. */
+void note(const char *text);
+
+#endif

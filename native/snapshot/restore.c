@@ -1,0 +1,185 @@
+/* trimtab-restore: goes on with the process of a snapshot, in place of this one.
+ *
+ * The first variable names the snapshot, the second the program that it is of; both are dropped, all else is
+ * the new process's. It maps everything where it was, and jumps. It runs at an address of its own, where no
+ * program is, without any library. If a place is taken or a file differs, it starts the program instead. */
+#include <asm/prctl.h>
+#include <asm/unistd_64.h>
+#include <fcntl.h>
+#include <linux/auxvec.h>
+#include <linux/mman.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "../kernel_call/kernel_call.h"
+#include "image.h"
+
+enum { MAPS_BYTES = 1 << 14, WITHOUT_LIMIT = 64 << 20, STACK_LIMIT = 3, NAME_OF_THREAD = 15, NOT_FOUND = 127 };
+
+static char failed[] = "TRIMTAB_SNAPSHOT_FAILED=1";
+static long *first_stack; /* as the kernel leaves it: the number of arguments, the arguments, the variables */
+
+static const char *after_equals(const char *text) {
+  while (*text && *text++ != '=') continue;
+  return text;
+}
+
+static char **variables_of(long *stack) { return (char **)(stack + 1 + stack[0] + 1); }
+
+/* Start the program as usual. */
+static _Noreturn void start_program(void) {
+  char **variables = variables_of(first_stack);
+  const char *program = after_equals(variables[1]);
+  variables[1] = failed;
+  kernel(__NR_execve, (long)program, (long)(first_stack + 1), (long)(variables + 1), 0, 0, 0);
+  for (;;) kernel(__NR_exit_group, NOT_FOUND, 0, 0, 0, 0, 0);
+}
+
+static int is_error(long result) { return (unsigned long)result >= -4095UL; }
+
+static void map_at(uint64_t begin, uint64_t end, long protection, long flags, long file, uint64_t offset) {
+  long at = kernel(__NR_mmap, (long)begin, (long)(end - begin), protection, flags | MAP_FIXED_NOREPLACE, file,
+                   (long)offset);
+  if (at != (long)begin) start_program();
+}
+
+static const char *image_at;
+
+static long open_mapped(const struct mapped_file *expected) {
+  struct stat found;
+  long file = kernel(__NR_openat, AT_FDCWD, (long)(image_at + expected->path), O_RDONLY | O_CLOEXEC, 0, 0, 0);
+  if (is_error(file) || kernel(__NR_fstat, file, (long)&found, 0, 0, 0, 0) ||
+      (uint64_t)found.st_size != expected->size || (uint64_t)found.st_mtim.tv_sec != expected->time_s ||
+      (uint64_t)found.st_mtim.tv_nsec != expected->time_ns || found.st_ino != expected->inode)
+    start_program();
+  return file;
+}
+
+static void map_segments(const struct snapshot *image, long data) {
+  const struct mapped_file *files = (const void *)(image_at + image->files);
+  const struct segment *each = (const void *)(image_at + image->segments), *end = each + image->segment_count;
+  long file = -1, opened = -1;
+  for (; each < end; each++) {
+    if (each->source >= 0 && each->source != opened) {
+      if (file >= 0) kernel(__NR_close, file, 0, 0, 0, 0, 0);
+      file = open_mapped(&files[opened = each->source]);
+    }
+    long flags = each->is_shared ? MAP_SHARED : MAP_PRIVATE;
+    if (each->source == ZEROS) flags |= MAP_ANONYMOUS | MAP_NORESERVE;
+    map_at(each->begin, each->end, each->protection, flags,
+           each->source == ZEROS ? -1 : each->source == DATA ? data : file, each->offset);
+  }
+  if (file >= 0) kernel(__NR_close, file, 0, 0, 0, 0, 0);
+}
+
+/* The stack grows into memory that is kept for it. */
+static void keep_stack(const struct snapshot *image, uint64_t held) {
+  uint64_t limit[2], bytes = WITHOUT_LIMIT;
+  kernel(__NR_prlimit64, 0, STACK_LIMIT, 0, (long)limit, 0, 0);
+  if (limit[0] < bytes) bytes = limit[0];
+  bytes = bytes > held ? (bytes - held) & -(uint64_t)PAGE : 0;
+  if (bytes)
+    map_at(image->stack_begin - bytes, image->stack_begin, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+static char maps[MAPS_BYTES];
+
+static uint64_t read_number(const char **text) {
+  uint64_t number = 0;
+  for (;; (*text)++) {
+    char c = **text;
+    if (c >= '0' && c <= '9') number = number << 4 | (uint64_t)(c - '0');
+    else if (c >= 'a' && c <= 'f') number = number << 4 | (uint64_t)(c - 'a' + 10);
+    else return number;
+  }
+}
+
+static int ends_with(const char *line, const char *end, const char *name) {
+  size_t length = 0;
+  while (name[length]) length++;
+  if ((size_t)(end - line) < length) return 0;
+  for (size_t i = 0; i < length; i++)
+    if (end[(ptrdiff_t)i - (ptrdiff_t)length] != name[i]) return 0;
+  return 1;
+}
+
+static void move_kernel_parts(const struct snapshot *image) {
+  long file = kernel(__NR_open, (long)"/proc/self/maps", O_RDONLY, 0, 0, 0, 0), got, read = 0;
+  while ((got = kernel(__NR_read, file, (long)maps + read, MAPS_BYTES - 1 - read, 0, 0, 0)) > 0) read += got;
+  kernel(__NR_close, file, 0, 0, 0, 0, 0);
+  for (uint32_t part = 0; part < image->part_count; part++) {
+    const struct kernel_part *wanted = &image->parts[part];
+    const char *at = maps;
+    for (;;) {
+      const char *line = at;
+      while (*at && *at != '\n') at++;
+      if (!*at) start_program();
+      if (ends_with(line, at++, wanted->name)) {
+        uint64_t begin = read_number(&line), end = (line++, read_number(&line));
+        if (end - begin != wanted->bytes) start_program();
+        if (begin == wanted->begin) break;
+        if (kernel(__NR_mremap, (long)begin, (long)(end - begin), (long)(end - begin),
+                   MREMAP_MAYMOVE | MREMAP_FIXED, (long)wanted->begin, 0) != (long)wanted->begin)
+          start_program();
+        break;
+      }
+    }
+  }
+}
+
+static void tell_kernel(const struct snapshot *image) {
+  for (int number = 1; number <= SIGNALS; number++)
+    kernel(__NR_rt_sigaction, number, (long)&image->handlers[number - 1], 0, 8, 0, 0);
+  struct {
+    uint64_t at;
+    int32_t flags, unused;
+    uint64_t bytes;
+  } stack = {image->alternate_stack, (int32_t)image->alternate_flags, 0, image->alternate_bytes};
+  kernel(__NR_sigaltstack, (long)&stack, 0, 0, 0, 0, 0);
+  kernel(__NR_prctl, NAME_OF_THREAD, (long)image->name, 0, 0, 0, 0);
+  kernel(__NR_set_robust_list, (long)image->robust_list, (long)image->robust_bytes, 0, 0, 0, 0);
+  if (image->sequences)
+    kernel(__NR_rseq, (long)image->sequences, (long)image->sequences_bytes, 0, 0x53053053, 0, 0);
+  kernel(__NR_arch_prctl, ARCH_SET_FS, (long)image->thread_pointer, 0, 0, 0, 0);
+  *(int32_t *)image->own_identity = (int32_t)kernel(__NR_set_tid_address, (long)image->own_identity, 0, 0, 0, 0, 0);
+}
+
+static _Noreturn void go_on(const struct registers *registers, long stack) {
+  __asm__ volatile(
+      "ldmxcsr 64(%0)\n\t"
+      "fldcw 68(%0)\n\t"
+      "movq 0(%0), %%rbx\n\t"
+      "movq 8(%0), %%rbp\n\t"
+      "movq 16(%0), %%r12\n\t"
+      "movq 24(%0), %%r13\n\t"
+      "movq 32(%0), %%r14\n\t"
+      "movq 40(%0), %%r15\n\t"
+      "movq 48(%0), %%rsp\n\t"
+      "jmpq *56(%0)"
+      :
+      : "D"(registers), "a"(stack)
+      : "memory");
+  __builtin_unreachable();
+}
+
+__attribute__((used)) _Noreturn static void restore(long *stack) {
+  char **variables = variables_of(first_stack = stack);
+  if (!variables[0] || !variables[1]) kernel(__NR_exit_group, NOT_FOUND, 0, 0, 0, 0, 0);
+  long data = kernel(__NR_openat, AT_FDCWD, (long)after_equals(variables[0]), O_RDONLY | O_CLOEXEC, 0, 0, 0);
+  if (is_error(data)) start_program();
+  struct snapshot first;
+  if (kernel(__NR_pread64, data, (long)&first, sizeof first, 0, 0, 0) != sizeof first ||
+      first.magic != SNAPSHOT_MAGIC)
+    start_program();
+  image_at = (const char *)kernel(__NR_mmap, 0, (long)first.bytes, PROT_READ, MAP_PRIVATE | MAP_POPULATE, data, 0);
+  const struct snapshot *image = (const void *)image_at;
+  move_kernel_parts(image);
+  map_segments(image, data);
+  keep_stack(image, 0);
+  kernel(__NR_close, data, 0, 0, 0, 0, 0);
+  tell_kernel(image);
+  go_on(&image->registers, (long)stack);
+}
+
+__asm__(".globl _start\n_start: xor %ebp, %ebp\n\tmov %rsp, %rdi\n\tandq $-16, %rsp\n\tcall restore\n");

@@ -1,0 +1,92 @@
+"""What a start asked of the world, as `native/snapshot/record.c` and `inside_program` wrote it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+
+class Call(IntEnum):
+    """System calls of x86-64 that matter here, by number (asm/unistd_64.h)."""
+
+    OPEN = 2
+    STAT = 4
+    LSTAT = 6
+    ACCESS = 21
+    GETPID = 39
+    UNAME = 63
+    GETDENTS = 78
+    GETCWD = 79
+    LINK = 86
+    UNLINK = 87
+    READLINK = 89
+    GETTIMEOFDAY = 96
+    STATFS = 137
+    TIME = 201
+    SCHED_GETAFFINITY = 204
+    GETDENTS64 = 217
+    CLOCK_GETTIME = 228
+    OPENAT = 257
+    NEWFSTATAT = 262
+    UNLINKAT = 263
+    READLINKAT = 267
+    FACCESSAT = 269
+    PRLIMIT64 = 302
+    GETRANDOM = 318
+    STATX = 332
+    OPENAT2 = 437
+    FACCESSAT2 = 439
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the log: a system call with its result and first arguments, or a note.
+
+    `words` are what a note says; `text` is a call's path or other text. `module` is the one whose
+    code ran: the one that was being imported, or __main__.
+    """
+
+    kind: str  # call, harmful or note
+    number: int = 0
+    result: int = 0
+    arguments: tuple[int, int, int] = (0, 0, 0)
+    text: str = ""
+    words: tuple[str, ...] = ()
+    module: str = ""
+
+
+def entries(path: Path) -> list[Entry]:
+    """Return the log at `path`, in order.
+
+    Raises OSError if there is none.
+    """
+    return list(_entries(path.read_bytes()))
+
+
+def _entries(log: bytes) -> Iterator[Entry]:
+    importing = ["__main__"]
+    for line in log.split(b"\0")[:-1]:
+        kind, _, rest = line.decode("utf-8", "surrogateescape").partition(" ")
+        if kind == "note":
+            words = tuple(rest.split(" "))
+            if words[0] == "begin":
+                importing.append(_imported(words[1], words[2]))
+            elif words[0] in ("end", "failed"):
+                importing.pop()
+            yield Entry(kind, words=words, module=importing[-1])
+        elif kind == "call":
+            number, result, first, second, third, text = rest.split(" ", 5)
+            arguments = (int(first), int(second), int(third))
+            yield Entry(kind, int(number), int(result), arguments, text, module=importing[-1])
+        else:
+            number, _, _, _, text = rest.split(" ", 4)
+            yield Entry(kind, int(number), text=text, module=importing[-1])
+
+
+def _imported(importer: str, asked: str) -> str:
+    """Return the name of the module that an import statement asks for, as far as it says it."""
+    name, _, _ = asked.partition(":")
+    below = name.lstrip(".")
+    if below == name:
+        return name
+    return f"{importer}.{below}" if below else importer
