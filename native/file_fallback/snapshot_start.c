@@ -163,7 +163,7 @@ static int has_processors(const char *digits) {
   long bytes = kernel(__NR_sched_getaffinity, 0, sizeof mask, (long)mask, 0, 0, 0);
   struct text text = text_in(shown, sizeof shown);
   if (bytes > 0) put_hexadecimal(&text, mask, (size_t)bytes);
-  return bytes > 0 && is_same(shown, digits);
+  return bytes > 0 && (begins_with(shown, digits) || begins_with(digits, shown)); /* of any length */
 }
 
 /* "USER EFFECTIVE-USER GROUP EFFECTIVE-GROUP IGNORED-SIGNALS" */
