@@ -51,16 +51,15 @@ class _NotSavedError(Exception):
     pass
 
 
-def make_snapshot(
-    environment: Path, program: Program, roots: Sequence[Path]
-) -> Snapshot | NoSnapshot:
+def make_snapshot(environment: Path, program: Program) -> Snapshot | NoSnapshot:
     """Save the start of `program`, of the slim `environment`, for later starts of it.
 
     The program is run three times, up to its first act that others can see, and then five times to
     its end without and with the snapshot. It stays if output and exit code are equal and the start
-    takes less time. `roots` are the folders of the environment and its interpreter.
+    takes less time.
     """
     remove_snapshots(environment)
+    roots = _folders_of_code(environment)
     with TemporaryDirectory(prefix="trimtab-snapshot-") as place:
         try:
             log = _started(program, Path(place, "record"), 0)
@@ -73,6 +72,12 @@ def make_snapshot(
     if isinstance(compared, NoSnapshot):
         remove_snapshots(environment)
     return compared
+
+
+def _folders_of_code(environment: Path) -> list[Path]:
+    """Return the folders of the environment and of the interpreter that it is based on."""
+    interpreters = [environment, *environment.glob("bin/python*")]
+    return list(dict.fromkeys(path.resolve().parent.parent if path != environment else path for path in interpreters))
 
 
 def remove_snapshots(environment: Path) -> None:
