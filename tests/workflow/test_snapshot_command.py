@@ -81,21 +81,12 @@ def test_the_environment_is_the_one_that_was_verified(folder: Path) -> None:
     typed(folder, "check")
 
 
-@pytest.mark.parametrize(
-    ("program", "why"),
-    [
-        ("print('early')\nimport heavy\n", "no import comes before"),
-        ("import json\nprint(json.dumps(1))\n", "it saves too little"),
-    ],
-)
-def test_a_program_that_gains_nothing_has_none(
-    folder: Path, tmp_path: Path, program: str, why: str
-) -> None:
+def test_a_program_that_writes_before_its_imports_has_none(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "heavy.py").write_text(HEAVY)
-    (tmp_path / "program.py").write_text(program)
+    (tmp_path / "program.py").write_text("import sys\nprint(1)\nimport heavy\n")
     words = ("--start", "snapshot", "--", str(folder / "ENV/bin/python"), "program.py")
     said = typed(tmp_path, "debloat", "--settle", "1", *words)
-    assert "usual: no snapshot" in said and why in said
+    assert "usual: no snapshot, no import comes before" in said
     assert not (tmp_path / "trimtab_workspace/env/trimtab/snapshots").exists()
     done = subprocess.run([TRIMTAB, "snapshot"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and "no snapshot" in done.stderr
