@@ -20,6 +20,8 @@ _DEVICES = ("/dev/null", "/dev/urandom", "/dev/random", "/dev/shm/")
 _SYSTEM = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/")
 _CODE = (".py", ".pyc", ".so", ".pth", ".zip")
 _TRIES = 4
+_ARGUMENTS = ("arguments",)
+_MUCH = 1.5
 _RECORD = "/trimtab/fallback.jsonl"  # ours
 
 
@@ -27,18 +29,41 @@ def points(log: Sequence[Entry], roots: Sequence[Path]) -> list[int]:
     """Return the numbers of imports after which to save the start, the best first; [] for none.
 
     `roots` are the folders of the environment and its interpreter. An import counts if it loaded
-    a module and everything before it can be repeated, compared or renewed.
+    a module and everything before it can be repeated, compared or renewed. Points before the program
+    reads its arguments are preferred, as they serve all arguments, unless most of the start comes
+    after that.
     """
-    found = list(_points(log[: _end(log, roots)]))
-    if not found:
-        return []
+    for_all, for_these = (_points_before(log, _end(log, roots, ends)) for ends in (True, False))
+    if not for_all or _MUCH * _work_before(log, for_all[0]) < _work_before(log, for_these[0]):
+        return for_these
+    return for_all
+
+
+def reads_arguments(log: Sequence[Entry], number: int) -> bool:
+    """Return whether the start reads its arguments before the end of an import."""
+    before = log[: _place(log, number)]
+    return any(entry.words == _ARGUMENTS for entry in before)
+
+
+def _points_before(log: Sequence[Entry], end: int) -> list[int]:
+    found = list(_points(log[:end]))
     of_program = [number for number, importer in found if importer == _MAIN]
-    return list(dict.fromkeys([found[-1][0], *reversed(of_program)]))[:_TRIES]
+    last = [number for number, _ in found[-1:]]
+    return list(dict.fromkeys([*last, *reversed(of_program)]))[:_TRIES]
+
+
+def _place(log: Sequence[Entry], number: int) -> int:
+    return next(i for i, entry in enumerate(log) if entry.words[:2] == ("end", str(number)))
+
+
+def _work_before(log: Sequence[Entry], number: int) -> int:
+    """Return the system calls before the end of an import, a measure of what a snapshot saves."""
+    return sum(entry.kind == "call" for entry in log[: _place(log, number)])
 
 
 def why_not_later(log: Sequence[Entry], roots: Sequence[Path]) -> str:
     """Return in a few words what the program does after the last import that can be a point."""
-    end = _end(log, roots)
+    end = _end(log, roots, arguments_end=False)
     return _reason(log[end], roots) if end < len(log) else "the program ends"
 
 
@@ -56,8 +81,9 @@ def _points(log: Sequence[Entry]) -> Iterator[tuple[int, str]]:
             yield int(entry.words[1]), entry.words[3]
 
 
-def _end(log: Sequence[Entry], roots: Sequence[Path]) -> int:
-    return next((i for i, entry in enumerate(log) if _reason(entry, roots)), len(log))
+def _end(log: Sequence[Entry], roots: Sequence[Path], arguments_end: bool) -> int:
+    ends = (arguments_end and entry.words == _ARGUMENTS or _reason(entry, roots) for entry in log)
+    return next((number for number, is_end in enumerate(ends) if is_end), len(log))
 
 
 def _reason(entry: Entry, roots: Sequence[Path]) -> str:
@@ -68,8 +94,6 @@ def _reason(entry: Entry, roots: Sequence[Path]) -> str:
     match entry.kind, entry.words[:1]:
         case "harmful", _:
             return f"system call {entry.number} {entry.text}".strip()
-        case "note", ("arguments",):
-            return "it reads its arguments"
         case "note", ("asks",) if entry.words[1] == "*":
             return "it reads all variables of the environment"
         case "note", ("clock",) if entry.words[1] == _MAIN:

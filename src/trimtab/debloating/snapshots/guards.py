@@ -4,7 +4,8 @@ A text of guards is a list of texts that end with a zero byte. The first letter 
 `native/file_fallback/snapshot_start.c` reads them:
 
     =  the image, whose guards follow      x  sys.executable
-    w  a word of the command, in order     u  users, groups and ignored signals
+    w  a word of the command, in order     a  there are no others
+    u  users, groups and ignored signals
     m  processor and kernel                d  the working directory
     e  a variable NAME=VALUE               n  a variable that is not set
     s  all variables that steer Python, the C library and the linker are among those above
@@ -24,7 +25,7 @@ from pathlib import Path
 from trimtab.debloating.snapshots.log import Call, Entry
 
 _STEERING = ("PYTHON", "LD_", "GLIBC_", "MALLOC_", "TRIMTAB_", "LC_", "LANG")
-_C_LIBRARY = ("TZ", "LOCPATH", "NLSPATH", "TMPDIR", "HOME")  # which it asks for without getenv
+C_LIBRARY = ("TZ", "LOCPATH", "NLSPATH", "TMPDIR", "HOME")  # which it asks for without getenv
 _LOOKS = {
     Call.STAT, Call.LSTAT, Call.ACCESS, Call.NEWFSTATAT, Call.STATX, Call.FACCESSAT, Call.FACCESSAT2,
     Call.READLINK, Call.READLINKAT, Call.OPEN, Call.OPENAT, Call.OPENAT2,
@@ -39,12 +40,18 @@ _LARGEST_CONTENT = 4095
 _FNV_BASIS, _FNV_PRIME, _64_BITS = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 
 
+def is_steering(name: str) -> bool:
+    """Return whether a variable steers Python, the C library or the dynamic linker."""
+    return name.startswith(_STEERING) or name in C_LIBRARY
+
+
 def guards(
     log: Sequence[Entry],
     command: Sequence[str],
     variables: Mapping[str, str],
     asked: frozenset[str],
     roots: Sequence[Path],
+    is_of_all_arguments: bool,
 ) -> bytes:
     """Return the guards of a snapshot, `image`, as bytes.
 
@@ -54,13 +61,15 @@ def guards(
     """
     notes = {entry.words[0]: entry.words[1:] for entry in log if entry.kind == "note"}
     here = " ".join(notes["here"])
-    words = command[1 : int(notes["words"][0])]
+    words = command[1 : int(notes["words"][0])] if is_of_all_arguments else command[1:]
     lines = ["=image", *(f"w{word}" for word in words)]
+    if not is_of_all_arguments:
+        lines.append("a")
     ids = f"{os.getuid()} {os.geteuid()} {os.getgid()} {os.getegid()}"
     lines.append(f"u{ids} {notes['ignored'][0]}")
     lines.append("x" + " ".join(notes["executable"]))
     lines.append("m" + notes["machine"][0])
-    names = asked | {*_C_LIBRARY} | {name for name in variables if name.startswith(_STEERING)}
+    names = asked | {*C_LIBRARY} | {name for name in variables if is_steering(name)}
     lines += [
         f"e{name}={variables[name]}" if name in variables else f"n{name}" for name in sorted(names)
     ]

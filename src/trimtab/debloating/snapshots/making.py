@@ -10,7 +10,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from trimtab.debloating.snapshots import choosing
-from trimtab.debloating.snapshots.guards import guards
+from trimtab.debloating.snapshots.guards import guards, is_steering
 from trimtab.debloating.snapshots.log import Entry, entries
 from trimtab.files import remove_tree
 from trimtab.native import native_path
@@ -91,6 +91,13 @@ def _saved(
 ) -> tuple[Path, bytes]:
     """Return the image of the program after the best of its imports, and its guards."""
     asked = frozenset(entry.words[1] for entry in log if entry.words[:1] == ("asks",))
+    # No other variable's value, such as a password, comes into the file.
+    needed = {
+        name: value
+        for name, value in program.environment.items()
+        if name in asked or is_steering(name) or name == "PATH"
+    }
+    program = replace(program, environment=needed)
     problem = f"no import comes before this: {choosing.why_not_later(log, roots)}"
     for number in choosing.points(log, roots):
         made = place / f"saved-{number}"
@@ -106,7 +113,10 @@ def _saved(
             continue
         before = saved[: next(i for i, each in enumerate(saved) if _is_end(each, number))]
         command = program.command
-        return made / "image", guards(before, command, program.environment, asked, roots)
+        serves_all = not choosing.reads_arguments(log, number)
+        return made / "image", guards(
+            before, command, program.environment, asked, roots, serves_all
+        )
     raise _NotSavedError(problem)
 
 
@@ -159,6 +169,8 @@ def _install(environment: Path, image: Path, text: bytes) -> None:
     shutil.copyfile(native_path("trimtab-restore"), part / "restore")
     (part / "restore").chmod(0o755)
     (part / "guards").write_bytes(text)
+    for name in ("image", "guards"):  # memory, and values of variables
+        (part / name).chmod(0o600)
     part.rename(environment / FOLDER)
     _mark(environment, has_snapshots=True)
 
