@@ -4,6 +4,7 @@ FALLBACKS = (  # what brings removed code back, which environments hold
     "native/file_fallback/*.[ch]",
     "native/python_module/*.c",
     "native/kernel_call/*.h",
+    "native/snapshot/machine.h",
     "native/digest/*.[ch]",
     "native/store/*.c",
 )

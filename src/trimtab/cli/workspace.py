@@ -26,6 +26,12 @@ from trimtab.debloating.kept_libraries import left_alone
 from trimtab.debloating.libraries.profiled import untraced_libraries
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
 from trimtab.debloating.slimming import OnProgress, locate_in
+from trimtab.debloating.snapshots.making import (
+    NoSnapshot,
+    Snapshot,
+    make_snapshot,
+    remove_snapshots,
+)
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment
@@ -217,6 +223,24 @@ def check_end(folder: Path, usage: Usage) -> None:
         raise UserError(
             f"{folder}: {said}; if that is right, debloat it again with `--ends-with {end}`"
         )
+
+
+def save_start(folder: Path) -> Snapshot | NoSnapshot:
+    """Save the start of the debloated program in `folder`, as a user's shell starts it."""
+    environment = _slim_environment(folder).absolute()
+    workload = _workload(folder)
+    output = folder / "runs/snapshot"
+    program = _target(workload).program(workload, output, environment)
+    variables = {**program.environment, "PATH": os.environ.get("PATH", os.defpath)}
+    try:
+        return make_snapshot(environment, replace(program, environment=variables))
+    finally:
+        remove_tree(output)
+
+
+def remove_snapshot(folder: Path) -> None:
+    """Have the debloated program in `folder` start as before."""
+    remove_snapshots(_slim_environment(folder))
 
 
 def _slim_environment(folder: Path) -> Path:

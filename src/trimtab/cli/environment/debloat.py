@@ -1,5 +1,6 @@
 """`trimtab debloat`: a slim environment for a program."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -7,6 +8,7 @@ import typer
 from trimtab.cli import workspace
 from trimtab.cli.config_options.debloat import DEBLOAT, Gpus, Runs, SettleOption
 from trimtab.cli.config_options.group import option_groups
+from trimtab.cli.environment.snapshot import save_start
 from trimtab.cli.output.console import console
 from trimtab.cli.program_options import PROGRAM, ProgramOptions
 from trimtab.cli.result_lines import say_result
@@ -16,6 +18,7 @@ from trimtab.config.groups.debloat import Debloat, Fallback, Gpu, Mode
 from trimtab.errors import UserError
 from trimtab.evaluation.outcome.read import outcome_in
 
+Start = StrEnum("Start", "USUAL SNAPSHOT")
 MaybeCommand = Annotated[
     list[str] | None,
     typer.Argument(
@@ -34,6 +37,13 @@ def debloat(
     runs: Runs = 1,
     gpus: Gpus = None,
     settle: SettleOption = 5,
+    start: Annotated[
+        Start,
+        typer.Option(
+            help="How the program starts: as `usual`, or from a `snapshot` of it after its imports,"
+            " on this machine."
+        ),
+    ] = Start.USUAL,
 ) -> None:
     """Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it.
 
@@ -56,5 +66,7 @@ def debloat(
     if options.mode == Mode.PUNCH and options.fallback != Fallback.NONE:
         console.notes.print("no fallback with mode punch: a call into removed code is a crash")
     say_result(folder, settling)
+    if start == Start.SNAPSHOT:
+        save_start(folder)
     console.path(folder / "env")
     console.result(outcome_in(folder).to_json())

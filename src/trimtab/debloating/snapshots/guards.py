@@ -1,10 +1,11 @@
 """What has to be as it was for a start to go on from a snapshot.
 
-A text of guards is a list of texts that end with a zero byte. The first letter says what the rest is;
-`native/file_fallback/snapshot_guards.c` compares them:
+A text of guards is a list of texts that end with a zero byte. The first letter says what the rest
+is; `native/file_fallback/snapshot_guards.c` compares them:
 
     =  the image, whose guards follow      x  sys.executable
-    w  a word of the command, in order     u  users, groups, ignored and blocked signals
+    w  a word of the command, in order     a  there are no others
+    u  users, groups, ignored and blocked signals
     b  the process's name                  p  how many modules Python has, and sys.path
     m  processor and kernel                d  the working directory
     e  a variable NAME=VALUE               n  a variable that is not set
@@ -23,6 +24,7 @@ import resource
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from posixpath import isabs, join, lexists, normpath
 
 from trimtab.debloating.snapshots.log import Call, Entry
 
@@ -32,13 +34,13 @@ _STEERING = (
 )  # fmt: skip
 # Which the C library asks for without getenv.
 _C_LIBRARY = (
-    "TZ", "TZDIR", "LOCPATH", "NLSPATH", "GCONV_PATH", "OUTPUT_CHARSET", "POSIXLY_CORRECT", "TMPDIR",
-    "HOME", "LOCALDOMAIN", "RES_OPTIONS", "HOSTALIASES",
+    "TZ", "TZDIR", "LOCPATH", "NLSPATH", "GCONV_PATH", "OUTPUT_CHARSET", "POSIXLY_CORRECT",
+    "TMPDIR", "HOME", "LOCALDOMAIN", "RES_OPTIONS", "HOSTALIASES",
 )  # fmt: skip
 _TIME_ZONE = "/etc/localtime"
 _LOOKS = {
-    Call.STAT, Call.LSTAT, Call.ACCESS, Call.NEWFSTATAT, Call.STATX, Call.FACCESSAT, Call.FACCESSAT2,
-    Call.READLINK, Call.READLINKAT, Call.OPEN, Call.OPENAT, Call.OPENAT2,
+    Call.STAT, Call.LSTAT, Call.ACCESS, Call.NEWFSTATAT, Call.STATX, Call.FACCESSAT,
+    Call.FACCESSAT2, Call.READLINK, Call.READLINKAT, Call.OPEN, Call.OPENAT, Call.OPENAT2,
 }  # fmt: skip
 _OPENS = {Call.OPEN, Call.OPENAT, Call.OPENAT2}
 _LISTS = {Call.GETDENTS, Call.GETDENTS64}
@@ -66,30 +68,36 @@ class ChangedError(Exception):
     """A file changed while the start was saved: its text says which."""
 
 
+def is_steering(name: str) -> bool:
+    """Return whether a variable steers Python, C libraries or the dynamic linker."""
+    return name.startswith(_STEERING) or name in _C_LIBRARY
+
+
 def guards(
     saved: Sequence[Entry],
     recorded: Sequence[Entry],
-    words: Sequence[bytes],
+    words: Sequence[bytes | None],
     variables: Mapping[str, str],
     roots: Sequence[Path],
     since_ns: int,
 ) -> bytes:
     """Return the guards of a snapshot, `image`, as bytes.
 
-    `saved` is what the saved process did up to its point, from `since_ns` on, and `recorded` what one
-    did that was watched to its end; `words` are the command before the program's arguments, and
-    `variables` its environment. `roots` are folders in which nothing is added or removed without a
+    `saved` is what the saved process did up to its point, from `since_ns` on, and `recorded` what
+    one did that was watched; `words` are the command as far as it is compared, None at its end if
+    there may be no more, and `variables` its environment. `roots` are folders in which nothing is added or removed without a
     change of the folder's time.
 
     Raises ChangedError if a file changed since.
     """
     notes = {entry.words[0]: " ".join(entry.words[1:]) for entry in saved if entry.kind == "note"}
     asked = {" ".join(entry.words[1:]) for entry in recorded if entry.words[:1] == ("asks",)}
-    lines = ["=image", *(f"w{os.fsdecode(word)}" for word in words[1:])]
+    lines = ["=image"]
+    lines += ["a" if word is None else f"w{os.fsdecode(word)}" for word in words[1:]]
     ids = f"{os.getuid()} {os.geteuid()} {os.getgid()} {os.getegid()}"
     lines += [f"u{ids} {notes['signals']}", f"x{notes['executable']}", f"b{notes['name']}"]
     lines += [f"m{notes['machine']}", f"p{notes['path']}"]
-    names = asked | {*_C_LIBRARY} | {name for name in variables if name.startswith(_STEERING)}
+    names = asked | {*_C_LIBRARY} | {*filter(is_steering, variables)}
     lines += [
         f"e{name}={variables[name]}" if name in variables else f"n{name}"
         for name in sorted(names)
@@ -132,17 +140,17 @@ class _Found:
         }
 
     def _path(self, text: str) -> str:
-        path = os.path.join(self.here, text)
-        return path if ".." in text else os.path.normpath(path)
+        path = join(self.here, text)
+        return path if ".." in text else normpath(path)
 
     def before_recording(self, variables: Mapping[str, str]) -> Iterator[str]:
         """Yield guards of what Python read before it was recorded."""
         files = [" ".join(entry.words[2:]) for entry in self.saved if entry.words[:1] == ("file",)]
         for path in (*files, *(f"{root}/pyvenv.cfg" for root in self.roots), _TIME_ZONE):
-            if os.path.isabs(path):
-                yield from self._of_file(path) if os.path.exists(path) else (f"l{path}",)
+            if isabs(path):
+                yield from self._of_file(path) if Path(path).exists() else (f"l{path}",)
         folders = variables.get("PYTHONPATH", "")
-        if folders and not all(map(os.path.isabs, folders.split(":"))):
+        if folders and not all(map(isabs, folders.split(":"))):
             yield f"d{self.here}"
 
     def of_calls(self) -> Iterator[str]:
@@ -170,7 +178,7 @@ class _Found:
         if path.endswith(_OURS) or re.match(_PROCESS, path):
             return
         if entry.result in _MISSING:
-            if not os.path.lexists(path):
+            if not lexists(path):
                 yield f"l{path}"
         elif entry.result >= 0 and path.startswith(_KERNEL):
             is_read = entry.number in _OPENS and path.startswith(("/sys/", "/proc/sys/"))
@@ -179,11 +187,11 @@ class _Found:
             yield from self._of_file(path)
 
     def _of_file(self, path: str) -> Iterator[str]:
-        status = os.stat(path)
+        status = Path(path).stat()
         seconds, nanoseconds = divmod(status.st_mtime_ns, 10**9)
         is_folder = stat.S_ISDIR(status.st_mode)
         inside = any(map(Path(path).is_relative_to, self.roots))
-        if is_folder and not (inside and os.path.basename(path) not in _CHANGING):
+        if is_folder and not (inside and Path(path).name not in _CHANGING):
             if path in self.listed_whole:
                 yield f"G{_names(path, is_whole=True)} {path}"
             elif path in self.listed:

@@ -4,8 +4,8 @@
 file's path. Beside it are the library `trimtab_snapshot.abi3.so` and `task`: lines NAME=VALUE or NAME of
 variables to restore, an empty line, the number of the import after which the start is saved (0: record
 only), and a digest of each generator's state when another process was saved there (none: no such
-process). `log` is written as `native/snapshot/record.c` says; beside it `words`, of the command before the
-program's arguments, each with a zero byte; `image`, and `why` if none could be written.
+process). `log` is written as `native/snapshot/record.c` says; beside it `words`, of the command,
+each with a zero byte; `image`, and `why` if none could be written.
 """
 
 import sys
@@ -43,19 +43,20 @@ def start(script):
     _restore_variables(variables)
     with open("/proc/self/cmdline", "rb") as file:
         words = file.read().split(b"\0")[:-1]
-    words = words[: len(words) - max(len(sys.argv) - 1, 0)]
+    count = len(words) - max(len(sys.argv) - 1, 0)  # before the program's arguments
     with open(folder + "/words", "wb") as file:
         file.write(b"".join(word + b"\0" for word in words))
     with open("/proc/self/comm", "rb") as file:
         name = os.fsdecode(file.read()[:-1])
     notes = _Notes(library)
-    importing = _Importing(notes, int(number), folder, len(words), states)
+    importing = _Importing(notes, int(number), folder, count, states)
     facts = [
         "machine " + library.machine(),
         "signals {} {}".format(*library.signals()),
         "here " + os.getcwd(),
         "executable " + sys.executable,
         "name " + name,
+        f"words {count}",
         f"path {_MODULES} " + "".join(folder + "\n" for folder in sys.path),
     ]
     if not int(number):
@@ -103,7 +104,7 @@ class _Importing:
     def __init__(self, notes, number, folder, words, states):
         self.notes, self.number, self.folder = notes, number, folder
         self.words, self.states = words, states
-        self.arguments, self.done = sys.argv, 0
+        self.arguments, self.given, self.done = sys.argv, sys.argv[1:], 0
         self.original, self.by_name = builtins.__import__, _frozen_importlib._gcd_import
         self.loader = _frozen_importlib_external.SourceFileLoader
         self.write = self.loader._cache_bytecode
@@ -170,7 +171,9 @@ class _Importing:
             os.write(why, new.encode())
         if not isinstance(new, tuple):
             os._exit(7 if isinstance(new, str) else 0)  # module.c's IS_DONE
-        renew(*new, self.words, self.arguments, by_chance)
+        # A program that changed its arguments goes on with no others.
+        is_as_given = self.arguments[1:] == self.given
+        renew(*new, self.words, self.arguments if is_as_given else None, by_chance)
 
     @staticmethod
     def _objects():
@@ -200,7 +203,8 @@ def _state_of(thing):
 def renew(arguments, variables, words, list_of_arguments, by_chance):
     """Give a process that goes on what is its own: arguments, variables, streams, time, chance."""
     arguments = [os.fsdecode(each) for each in arguments]
-    list_of_arguments[1:] = arguments[words:]
+    if list_of_arguments:
+        list_of_arguments[1:] = arguments[words:]
     if hasattr(sys, "orig_argv"):
         sys.orig_argv[:] = arguments
     import posix

@@ -1,6 +1,5 @@
 """Make the snapshot of a program's start in its slim environment."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -43,19 +42,17 @@ class NoSnapshot:
     why: str
 
 
-def make_snapshot(
-    environment: Path, program: Program, roots: Sequence[Path]
-) -> Snapshot | NoSnapshot:
+def make_snapshot(environment: Path, program: Program) -> Snapshot | NoSnapshot:
     """Save the start of `program`, of the slim `environment`, for later starts of it.
 
     The program is run three times, up to its first act that others can see, and then five times to
     its end without and with the snapshot. It stays if output and exit code are equal and the start
-    takes less time. `roots` are the folders of the environment and its interpreter.
+    takes less time.
     """
     remove_snapshots(environment)
     with TemporaryDirectory(prefix="trimtab-snapshot-") as place:
         try:
-            next_act = save_start(environment, program, roots, Path(place))
+            next_act = save_start(environment, program, Path(place))
         except NotSavedError as error:
             remove_snapshots(environment)
             return NoSnapshot(str(error))

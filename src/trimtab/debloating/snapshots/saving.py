@@ -5,10 +5,11 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from trimtab.debloating.snapshots import choosing
-from trimtab.debloating.snapshots.guards import ChangedError, guards
+from trimtab.debloating.snapshots.guards import ChangedError, guards, is_steering
 from trimtab.debloating.snapshots.log import Entry, entries
 from trimtab.files import remove_tree
 from trimtab.native import native_path
@@ -25,12 +26,13 @@ class NotSavedError(Exception):
     """There is no snapshot: its text says why."""
 
 
-def save_start(environment: Path, program: Program, roots: Sequence[Path], place: Path) -> str:
+def save_start(environment: Path, program: Program, place: Path) -> str:
     """Put a snapshot of the program's start into its slim `environment`; return in a few words what
     the program does next that can be in none.
 
     `place` is an empty folder. Raises NotSavedError.
     """
+    roots = _folders_of_code(environment)
     try:
         log = _started(program, place / "record", 0)
         image, text = _saved(program, log, roots, place)
@@ -38,6 +40,12 @@ def save_start(environment: Path, program: Program, roots: Sequence[Path], place
     except OSError as error:
         raise NotSavedError(str(error)) from None
     return choosing.why_not_later(log, roots)
+
+
+def _folders_of_code(environment: Path) -> list[Path]:
+    """Return the folders of the environment and of the interpreter that it is based on."""
+    interpreters = [path.resolve().parent.parent for path in environment.glob("bin/python*")]
+    return list(dict.fromkeys([environment, environment.resolve(), *interpreters]))
 
 
 def remove_snapshots(environment: Path) -> None:
@@ -66,29 +74,44 @@ def _saved(
     """Return the image of the program after the best of its imports, and its guards."""
     problem = f"no import comes before this: {choosing.why_not_later(log, roots)}"
     for number in choosing.points(log, roots):
-        made = place / f"saved-{number}"
+        made, watched = place / f"saved-{number}", choosing.before(log, number)
+        ready = replace(program, environment=_needed(program, watched))
         try:
             # What differs in another process was drawn by chance, and is drawn anew.
-            states = _states(_started(program, place / f"other-{number}", number))
+            states = _states(_started(ready, place / f"other-{number}", number))
             since_ns = time.time_ns()
-            saved = _started(program, made, number, states)
+            saved = choosing.before(_started(ready, made, number, states), number)
             if len(_states(saved)) != len(states):
                 raise NotSavedError("its generators of random numbers differ between runs")
-            saved, watched = _before(saved, number), _before(log, number)
-            words = (made / "words").read_bytes().split(b"\0")[:-1]
-            return made / "image", guards(saved, watched, words, program.environment, roots, since_ns)
+            words = _words(made, saved, choosing.reads_arguments(watched))
+            return made / "image", guards(saved, watched, words, ready.environment, roots, since_ns)
         except (NotSavedError, ChangedError) as error:
             problem = str(error)
     raise NotSavedError(problem)
 
 
+def _needed(program: Program, watched: Sequence[Entry]) -> dict[str, str]:
+    """Return the variables that it asked for: no other value, such as a password, is saved."""
+    asked = {" ".join(entry.words[1:]) for entry in watched if entry.words[:1] == ("asks",)}
+    variables = program.environment.items()
+    return {
+        name: value
+        for name, value in variables
+        if name in asked or is_steering(name) or name == "PATH"
+    }
+
+
+def _words(made: Path, saved: Sequence[Entry], are_arguments_read: bool) -> list[bytes | None]:
+    """Return the words of the command that are compared, and None if there may be no more."""
+    words = (made / "words").read_bytes().split(b"\0")[:-1]
+    if are_arguments_read:
+        return [*words, None]
+    before = next(int(entry.words[1]) for entry in saved if entry.words[:1] == ("words",))
+    return [*words[:before]]
+
+
 def _states(log: Sequence[Entry]) -> list[str]:
     return [entry.words[1] for entry in log if entry.words[:1] == ("generator",)]
-
-
-def _before(log: Sequence[Entry], number: int) -> Sequence[Entry]:
-    """Return what comes before the end of an import."""
-    return log[: next(i for i, entry in enumerate(log) if entry.words[:2] == ("end", str(number)))]
 
 
 def _started(
@@ -134,5 +157,7 @@ def _install(environment: Path, image: Path, text: bytes) -> None:
     shutil.copyfile(native_path("trimtab-restore"), part / "restore")
     (part / "restore").chmod(0o755)
     (part / "guards").write_bytes(text)
+    for name in ("image", "guards"):  # memory, and values of variables
+        (part / name).chmod(0o600)
     part.rename(environment / FOLDER)
     mark(environment, has_snapshots=True)
