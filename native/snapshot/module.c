@@ -161,6 +161,7 @@ static void *save(void *self, void *arguments) {
   (void)self;
   if (!PyArg_ParseTuple(arguments, "s", &path)) return NULL;
   if (!heap_end || !variables_before) return PyUnicode_FromString("this C library is not known");
+  if (!has_first_processors()) return PyUnicode_FromString("it chose other processors");
   fflush(NULL);
   pid_t child = fork();
   if (child) {

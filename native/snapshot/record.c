@@ -115,11 +115,19 @@ static int only_reads(long flags) {
   return (flags & O_ACCMODE) == O_RDONLY && !(flags & (O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY)));
 }
 
-/* Libraries for several threads try whether they may set what is set already. */
-static int is_own_affinity(const void *mask, size_t bytes) {
-  uint8_t own[MASK_BYTES];
-  long size = recorded_call(__NR_sched_getaffinity, 0, sizeof own, (long)own, 0, 0, 0);
-  return !mask || (size > 0 && (bytes < (size_t)size || !memcmp(mask, own, (size_t)size)));
+/* Libraries for several threads set their first thread's processors and set them back: at the end they have
+ * to be those of the beginning. */
+static uint8_t first_processors[MASK_BYTES];
+
+static void get_processors(uint8_t to[MASK_BYTES]) {
+  memset(to, 0, MASK_BYTES);
+  recorded_call(__NR_sched_getaffinity, 0, MASK_BYTES, (long)to, 0, 0, 0);
+}
+
+int has_first_processors(void) {
+  uint8_t now[MASK_BYTES];
+  get_processors(now);
+  return !memcmp(now, first_processors, MASK_BYTES);
 }
 
 static int is_harmful(long number, const greg_t *registers) {
@@ -134,7 +142,7 @@ static int is_harmful(long number, const greg_t *registers) {
     case OWN_FILE: return first < 3 || first >= (long)sizeof is_new || !is_new[first];
     case LIMITS: return third != 0;
     case BIND: return ((const uint16_t *)second)[1] != 0; /* a port that is chosen: whether IPv6 is to be had */
-    case SET_AFFINITY: return first != 0 || !is_own_affinity((const void *)third, (size_t)second);
+    case SET_AFFINITY: return first != 0;
     default: return 0;
   }
 }
@@ -318,6 +326,7 @@ const char *record_calls(const char *path) {
   sigemptyset(&action.sa_mask);
   if (log_file < 0 || sigaction(SIGSYS, &action, NULL)) return "SIGSYS cannot be handled";
   unblock_in_handlers();
+  get_processors(first_processors);
   if (!stop_clocks()) return "the vdso cannot be changed";
   if (!install_filter()) return "seccomp is not to be had here";
   return NULL;

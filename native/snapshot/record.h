@@ -9,4 +9,7 @@ const char *record_calls(const char *path);
 /* Append a line of the program's own. */
 void note(const char *text);
 
+/* Whether this thread may use the same processors as when recording began. */
+int has_first_processors(void);
+
 #endif
