@@ -1,0 +1,163 @@
+"""Save the start of a program in its slim environment, after one of its imports."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from trimtab.debloating.snapshots import choosing
+from trimtab.debloating.snapshots.guards import ChangedError, guards, is_steering
+from trimtab.debloating.snapshots.log import Entry, entries
+from trimtab.files import remove_tree
+from trimtab.native import native_path
+from trimtab.processes.program import Program
+
+FOLDER = Path("trimtab/snapshots")
+_INSIDE = Path(__file__).with_name("inside_program.py")
+_HOOK = "lib/python3*/site-packages/00_trimtab_fallback.pth"
+_HAS_SNAPSHOTS = 4  # native/file_fallback/python_start.c
+_PATIENCE_S = 600.0
+
+
+class NotSavedError(Exception):
+    """There is no snapshot: its text says why."""
+
+
+def save_start(environment: Path, program: Program, place: Path) -> str:
+    """Put a snapshot of the program's start into its slim `environment`; return in a few words what
+    the program does next that can be in none.
+
+    `place` is an empty folder. Raises NotSavedError.
+    """
+    roots = _folders_of_code(environment)
+    try:
+        log = _started(program, place / "record", 0)
+        image, text = _saved(program, log, roots, place)
+        _install(environment, image, text)
+    except OSError as error:
+        raise NotSavedError(str(error)) from None
+    return choosing.why_not_later(log, roots)
+
+
+def _folders_of_code(environment: Path) -> list[Path]:
+    """Return the folders of the environment and of the interpreter that it is based on."""
+    interpreters = [path.resolve().parent.parent for path in environment.glob("bin/python*")]
+    return list(dict.fromkeys([environment, environment.resolve(), *interpreters]))
+
+
+def remove_snapshots(environment: Path) -> None:
+    """Remove all snapshots of the slim `environment`."""
+    mark(environment, has_snapshots=False)
+    remove_tree(environment / FOLDER)
+    remove_tree(environment / FOLDER.with_suffix(".part"))
+
+
+def mark(environment: Path, *, has_snapshots: bool) -> None:
+    """Have starts of the environment look for snapshots, or not: a digit of its .pth line."""
+    for hook in environment.glob(_HOOK):
+        text = hook.read_text()
+        begin, call, rest = text.rpartition(".start(")
+        if not call or not rest[0].isdigit():
+            continue
+        how = int(rest[0]) & ~_HAS_SNAPSHOTS | (_HAS_SNAPSHOTS if has_snapshots else 0)
+        if how != int(rest[0]):
+            with hook.open("r+b") as file:  # in place: the folder's time is in the archive
+                os.pwrite(file.fileno(), str(how).encode(), len((begin + call).encode()))
+
+
+def _saved(
+    program: Program, log: Sequence[Entry], roots: Sequence[Path], place: Path
+) -> tuple[Path, bytes]:
+    """Return the image of the program after the best of its imports, and its guards."""
+    problem = f"no import comes before this: {choosing.why_not_later(log, roots)}"
+    for number in choosing.points(log, roots):
+        made, watched = place / f"saved-{number}", choosing.before(log, number)
+        ready = replace(program, environment=_needed(program, watched))
+        try:
+            # What differs in another process was drawn by chance, and is drawn anew.
+            states = _states(_started(ready, place / f"other-{number}", number))
+            since_ns = time.time_ns()
+            saved = choosing.before(_started(ready, made, number, states), number)
+            if len(_states(saved)) != len(states):
+                raise NotSavedError("its generators of random numbers differ between runs")
+            words = _words(made, saved, choosing.reads_arguments(watched))
+            return made / "image", guards(saved, watched, words, ready.environment, roots, since_ns)
+        except (NotSavedError, ChangedError) as error:
+            problem = str(error)
+    raise NotSavedError(problem)
+
+
+def _needed(program: Program, watched: Sequence[Entry]) -> dict[str, str]:
+    """Return the variables that it asked for: no other value, such as a password, is saved."""
+    asked = {" ".join(entry.words[1:]) for entry in watched if entry.words[:1] == ("asks",)}
+    variables = program.environment.items()
+    return {
+        name: value
+        for name, value in variables
+        if name in asked or is_steering(name) or name == "PATH"
+    }
+
+
+def _words(made: Path, saved: Sequence[Entry], are_arguments_read: bool) -> list[bytes | None]:
+    """Return the words of the command that are compared, and None if there may be no more."""
+    words = (made / "words").read_bytes().split(b"\0")[:-1]
+    if are_arguments_read:
+        return [*words, None]
+    before = next(int(entry.words[1]) for entry in saved if entry.words[:1] == ("words",))
+    return [*words[:before]]
+
+
+def _states(log: Sequence[Entry]) -> list[str]:
+    return [entry.words[1] for entry in log if entry.words[:1] == ("generator",)]
+
+
+def _started(
+    program: Program, folder: Path, number: int, states: Sequence[str] = ()
+) -> list[Entry]:
+    """Run the program to the import `number`, 0 for its first visible act; return its log."""
+    folder.mkdir()
+    library = folder / "trimtab_snapshot.abi3.so"
+    shutil.copyfile(native_path("libtrimtab-snapshot.so"), library)
+    script = folder / "start.py"
+    shutil.copyfile(_INSIDE, script)
+    environment = {**program.environment, "TRIMTAB_SNAPSHOT": str(script)}
+    task = ""
+    if not number:  # a library that is loaded first sees which variables are asked for
+        before = program.environment.get("LD_PRELOAD")
+        environment["LD_PRELOAD"] = f"{library}:{before}" if before else str(library)
+        task = "LD_PRELOAD" if before is None else f"LD_PRELOAD={before}"
+    (folder / "task").write_text("\n".join((f"{task}\n", str(number), *states)))
+    try:
+        done = subprocess.run(
+            program.command, env=environment, cwd=program.workdir, stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=_PATIENCE_S,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NotSavedError(str(error)) from None
+    if (folder / "why").exists():
+        raise NotSavedError((folder / "why").read_text())
+    image = folder / "image"
+    if done.returncode or not (folder / "log").exists() or (number and not image.exists()):
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise NotSavedError(
+            f"its start cannot be recorded: {said[-1] if said else done.returncode}"
+        )
+    return entries(folder / "log")
+
+
+def _install(environment: Path, image: Path, text: bytes) -> None:
+    """Put the image and its guards into the environment, whole or not at all."""
+    part = environment / FOLDER.with_suffix(".part")
+    remove_tree(part)
+    part.mkdir()
+    shutil.copyfile(image, part / "image")
+    shutil.copyfile(native_path("trimtab-restore"), part / "restore")
+    (part / "restore").chmod(0o755)
+    (part / "guards").write_bytes(text)
+    for name in ("image", "guards"):  # memory, and values of variables
+        (part / name).chmod(0o600)
+    part.rename(environment / FOLDER)
+    mark(environment, has_snapshots=True)
