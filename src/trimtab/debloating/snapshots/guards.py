@@ -97,6 +97,7 @@ def guards(
     ids = f"{os.getuid()} {os.geteuid()} {os.getgid()} {os.getegid()}"
     lines += [f"u{ids} {notes['signals']}", f"x{notes['executable']}", f"b{notes['name']}"]
     lines += [f"m{notes['machine']}", f"p{notes['path']}"]
+    variables = {**variables, **({"LC_CTYPE": notes["locale"]} if notes["locale"] else {})}
     names = asked | {*_C_LIBRARY} | {*filter(is_steering, variables)}
     lines += [
         f"e{name}={variables[name]}" if name in variables else f"n{name}"

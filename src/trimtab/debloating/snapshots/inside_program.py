@@ -56,6 +56,7 @@ def start(script):
         "here " + os.getcwd(),
         "executable " + sys.executable,
         "name " + name,
+        "locale " + os.environ.get("LC_CTYPE", ""),  # Python may have set it (PEP 538)
         f"words {count}",
         f"path {_MODULES} " + "".join(folder + "\n" for folder in sys.path),
     ]
