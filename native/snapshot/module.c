@@ -163,6 +163,7 @@ static void *save(void *self, void *arguments) {
   if (!PyArg_ParseTuple(arguments, "y", &path)) return NULL;
   if (!heap_end || !variables_before) return PyUnicode_FromString("this C library is not known");
   if (!has_mask_of_start()) return PyUnicode_FromString("it blocks signals");
+  if (!has_processors_of_start()) return PyUnicode_FromString("it chooses processors");
   if (has_unforked()) return PyUnicode_FromString("it has memory that its children lack");
   fflush(NULL);
   allow_fork();
@@ -177,6 +178,7 @@ static void *save(void *self, void *arguments) {
   if (why) return PyUnicode_FromString(why);
   if (!stack) _exit(IS_DONE);
   char **words = (char **)(stack + 1), **variables = words + stack[0] + 1;
+  end_record();
   tell_library(heap_end, variables);
   change_variables(variables_before, after);
   void *new_words = list_of(words), *new_variables = list_of(environ);

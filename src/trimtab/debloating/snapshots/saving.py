@@ -80,9 +80,10 @@ def _saved(
             # What differs in another process was drawn by chance, and is drawn anew.
             states = _states(_started(ready, place / f"other-{number}", number))
             since_ns = time.time_ns()
-            saved = choosing.before(_started(ready, made, number, states), number)
-            if len(_states(saved)) != len(states):
+            log_of_saved = _started(ready, made, number, states)
+            if len(_states(log_of_saved)) != len(states):
                 raise NotSavedError("its generators of random numbers differ between runs")
+            saved = choosing.before(log_of_saved, number)
             words = _words(made, saved, choosing.reads_arguments(watched))
             return made / "image", guards(saved, watched, words, ready.environment, roots, since_ns)
         except (NotSavedError, ChangedError) as error:
