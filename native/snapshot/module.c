@@ -156,12 +156,12 @@ static void change_variables(char **before, char **after) {
 static void *save(void *self, void *arguments) {
   const char *path, *why;
   void **heap_end = dlsym(NULL, "__curbrk");
-  char **after = environ;
+  char **after; /* a copy, as changes move the variables */
   long *stack;
   int status = 0;
   (void)self;
   if (!PyArg_ParseTuple(arguments, "y", &path)) return NULL;
-  if (!heap_end || !variables_before) return PyUnicode_FromString("this C library is not known");
+  if (!heap_end || !variables_before || !(after = copy_of(environ))) return PyUnicode_FromString("this C library is not known");
   if (!has_mask_of_start()) return PyUnicode_FromString("it blocks signals");
   if (!has_processors_of_start()) return PyUnicode_FromString("it chooses processors");
   if (has_unforked()) return PyUnicode_FromString("it has memory that its children lack");

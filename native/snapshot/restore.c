@@ -5,6 +5,7 @@
  * program is, without any library. If a place is taken or a file differs, it starts the program instead. */
 #include <asm/prctl.h>
 #include <asm/unistd_64.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/auxvec.h>
 #include <linux/mman.h>
@@ -53,9 +54,20 @@ static _Noreturn void start_program(void) {
 
 static int is_error(long result) { return (unsigned long)result >= -4095UL; }
 
+/* A place may be taken as the kernel chose it for this process's stack: it chooses anew. The first letter of
+ * the last variable counts. */
+static _Noreturn void try_again(void) {
+  enum { FIRST_LETTER = 'T', TRIES = 4 };
+  char **own = own_variables(first_stack);
+  if (own[1][0]++ < FIRST_LETTER + TRIES)
+    kernel(__NR_execve, (long)"/proc/self/exe", (long)(first_stack + 1), (long)(first_stack + 1 + first_stack[0] + 1), 0, 0, 0);
+  start_program();
+}
+
 static void map_at(uint64_t begin, uint64_t end, long protection, long flags, long file, uint64_t offset) {
   long at = kernel(__NR_mmap, (long)begin, (long)(end - begin), protection, flags | MAP_FIXED_NOREPLACE, file,
                    (long)offset);
+  if (at == -EEXIST) try_again();
   if (at != (long)begin) start_program();
 }
 

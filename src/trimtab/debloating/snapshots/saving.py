@@ -16,7 +16,7 @@ from trimtab.native import native_path
 from trimtab.processes.program import Program
 
 FOLDER = Path("trimtab/snapshots")
-_INSIDE = Path(__file__).with_name("inside_program.py")
+_INSIDE = ("inside_program.py", "watching.py", "renewing.py")
 _HOOK = "lib/python3*/site-packages/00_trimtab_fallback.pth"
 _HAS_SNAPSHOTS = 4  # native/file_fallback/python_start.c
 _PATIENCE_S = 600.0
@@ -122,9 +122,9 @@ def _started(
     folder.mkdir()
     library = folder / "trimtab_snapshot.abi3.so"
     shutil.copyfile(native_path("libtrimtab-snapshot.so"), library)
-    script = folder / "start.py"
-    shutil.copyfile(_INSIDE, script)
-    environment = {**program.environment, "TRIMTAB_SNAPSHOT": str(script)}
+    for name in _INSIDE:
+        shutil.copyfile(Path(__file__).with_name(name), folder / name)
+    environment = {**program.environment, "TRIMTAB_SNAPSHOT": str(folder / _INSIDE[0])}
     task = ""
     if not number:  # a library that is loaded first sees which variables are asked for
         before = program.environment.get("LD_PRELOAD")
