@@ -147,8 +147,9 @@ def _is_renewed(entry: Entry) -> bool:
 
 def _may_read(entry: Entry, roots: Sequence[Path], is_own: bool) -> bool:
     path = entry.text
-    if path.startswith("/dev/"):
-        return path.startswith(_DEVICES)
+    if path.startswith("/dev/"):  # PyTorch's seed is drawn anew
+        is_seed = path == "/dev/urandom" and entry.module == "torch._C"
+        return is_seed or path.startswith(_DEVICES)
     if path == "/proc/self/environ" and _reads_steering(entry):
         return True
     if path.startswith("/proc/") and not path.startswith("/proc/sys/"):

@@ -210,7 +210,9 @@ class _Importing:
             return []
         import gc
 
-        return gc.get_objects()
+        # Of C++, which the collector does not know.
+        of_torch = getattr(sys.modules.get("torch"), "default_generator", None)
+        return [*gc.get_objects(), of_torch]
 
 
 start(os.environ["TRIMTAB_SNAPSHOT"])
