@@ -12,12 +12,15 @@ _RENEWED = {
     (16, "numpy"), (16, "scipy"), (16, "sklearn"), (16, "pandas"),  # seeds of generators
     (32, "multiprocessing"),  # the key by which processes know each other
 }  # fmt: skip
+# Seeds of hash tables, and names of things in the process, which nothing outside sees.
+_INSIDE = {(64, "pydantic"), (16, "opentelemetry"), (16, "fastapi")}
+_INSECURE = 4  # GRND_INSECURE: nothing secret; Rust's hash tables
 _NAME_OF_FILE = (8, 1)  # the C library's for names of temporary files, and for its heap
 _CLOCKS = {Call.TIME, Call.GETTIMEOFDAY}
 # What a program asks of its own process, or of the machine at this time.
 _OF_PROCESS = {
     Call.GETPID, Call.GETPPID, Call.GETTID, Call.GETGROUPS, Call.GETRUSAGE, Call.TIMES,
-    Call.SYSINFO,
+    Call.SYSINFO, Call.FSTAT,  # of a standard stream: Fortran's library writes to all as to a pipe
 }  # fmt: skip
 _REALTIME = 0
 _OPENS = {Call.OPEN, Call.OPENAT, Call.OPENAT2}
@@ -25,6 +28,7 @@ _DEVICES = ("/dev/null", "/dev/shm/")
 _SYSTEM = ("/usr/", "/lib", "/etc/", "/sys/", "/proc/sys/")
 _OF_MACHINE = {"/proc/cpuinfo", "/proc/filesystems", "/proc/version", "/proc"}
 _OF_START = ("/cmdline", "/environ", "/uptime", "/loadavg", "/self/stat", "/auxv")
+_READS_STEERING = {"torch", "tqdm"}  # they look for their own among all variables (guards.py)
 _CODE = (".py", ".pyc", ".so", ".pth", ".zip")
 _TRIES = 4
 _ARGUMENTS = ("arguments",)
@@ -110,7 +114,7 @@ def _reason(entry: Entry, roots: Sequence[Path], own: Mapping[str, str]) -> str:
     match entry.kind, entry.words[:1]:
         case "harmful", _:
             return f"system call {entry.number} {entry.text}".strip()
-        case "note", ("asks",) if entry.words[1] == "*":
+        case "note", ("asks",) if entry.words[1] == "*" and not _reads_steering(entry):
             return "it reads all variables of the environment"
         case "note", ("clock",) if entry.words[1].partition(".")[0] in own:
             return "it reads a clock"
@@ -121,7 +125,7 @@ def _reason(entry: Entry, roots: Sequence[Path], own: Mapping[str, str]) -> str:
         entry.number == Call.CLOCK_GETTIME and entry.arguments[0] == _REALTIME
     )
     if is_own and (is_clock or entry.number in _OF_PROCESS):
-        return "it reads a clock or its number"
+        return "it reads a clock, its number or what a stream is"
     if entry.number == Call.GETRANDOM and not _is_renewed(entry):
         return f"{entry.module} draws by chance"
     is_read = entry.number in _OPENS and entry.result >= 0 and entry.text not in own.values()
@@ -130,17 +134,24 @@ def _reason(entry: Entry, roots: Sequence[Path], own: Mapping[str, str]) -> str:
     return ""
 
 
+def _reads_steering(entry: Entry) -> bool:
+    return entry.module.partition(".")[0] in _READS_STEERING
+
+
 def _is_renewed(entry: Entry) -> bool:
     count, flags = entry.arguments[1:]
     top = entry.module.partition(".")[0]
-    is_of_library = (count, flags) == _NAME_OF_FILE
-    return count == _SEED_BYTES or is_of_library or (count, top) in _RENEWED
+    is_known = (count, flags) == _NAME_OF_FILE or (count, top) in _RENEWED | _INSIDE
+    return is_known or not count or count == _SEED_BYTES or flags == _INSECURE
 
 
 def _may_read(entry: Entry, roots: Sequence[Path], is_own: bool) -> bool:
     path = entry.text
-    if path.startswith("/dev/"):
-        return path.startswith(_DEVICES)
+    if path.startswith("/dev/"):  # PyTorch's seed is drawn anew
+        is_seed = path == "/dev/urandom" and entry.module == "torch._C"
+        return is_seed or path.startswith(_DEVICES)
+    if path == "/proc/self/environ" and _reads_steering(entry):
+        return True
     if path.startswith("/proc/") and not path.startswith("/proc/sys/"):
         return path in _OF_MACHINE or not (is_own or path.endswith(_OF_START))
     is_code = path.endswith(_CODE) or path.startswith(_SYSTEM)

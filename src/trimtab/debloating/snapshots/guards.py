@@ -30,7 +30,7 @@ from trimtab.debloating.snapshots.log import Call, Entry
 
 _STEERING = (
     "PYTHON", "LD_", "GLIBC_", "MALLOC_", "TRIMTAB_", "LC_", "LANG",
-    "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_",
+    "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "TQDM_",
 )  # fmt: skip
 # Which the C library asks for without getenv.
 _C_LIBRARY = (
@@ -98,6 +98,7 @@ def guards(
     ids = f"{os.getuid()} {os.geteuid()} {os.getgid()} {os.getegid()}"
     lines += [f"u{ids} {notes['signals']}", f"x{notes['executable']}", f"b{notes['name']}"]
     lines += [f"m{notes['machine']}", f"p{notes['path']}"]
+    variables = {**variables, **({"LC_CTYPE": notes["locale"]} if notes["locale"] else {})}
     names = asked | {*_C_LIBRARY} | {*filter(is_steering, variables)}
     lines += [
         f"e{name}={variables[name]}" if name in variables else f"n{name}"
@@ -156,13 +157,13 @@ class _Found:
 
     def of_calls(self) -> Iterator[str]:
         """Yield guards of the system calls."""
+        processors = (e.text for e in self.saved if e.number == Call.SCHED_GETAFFINITY and e.text)
+        yield from (f"q{text}" for text in [*processors][:1])  # later, it may have changed them
         for entry in self.saved:
             if entry.kind != "call":
                 continue
             if entry.number == Call.UNAME:
                 yield f"h{entry.text}"
-            elif entry.number == Call.SCHED_GETAFFINITY and entry.text:
-                yield f"q{entry.text}"
             elif entry.number == Call.PRLIMIT64:
                 soft, hard = resource.getrlimit(entry.arguments[1])
                 yield f"r{entry.arguments[1]} {soft & _64_BITS} {hard & _64_BITS}"

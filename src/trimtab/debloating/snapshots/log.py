@@ -11,6 +11,7 @@ class Call(IntEnum):
 
     OPEN = 2
     STAT = 4
+    FSTAT = 5
     LSTAT = 6
     ACCESS = 21
     IOCTL = 16
