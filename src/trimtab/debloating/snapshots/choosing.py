@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from trimtab.debloating.snapshots.log import Call, Entry, own_modules
+from trimtab.debloating.snapshots.log import VARIABLES, Call, Entry, own_modules
 
 _MAIN = "__main__"
 _SEED_BYTES = 2496  # what `random` asks the kernel for
@@ -28,7 +28,6 @@ _DEVICES = ("/dev/null", "/dev/shm/")
 _SYSTEM = ("/usr/", "/lib", "/etc/", "/sys/", "/proc/sys/")
 _OF_MACHINE = {"/proc/cpuinfo", "/proc/filesystems", "/proc/version", "/proc"}
 _OF_START = ("/cmdline", "/environ", "/uptime", "/loadavg", "/self/stat", "/auxv")
-_READS_STEERING = {"torch", "tqdm"}  # they look for their own among all variables (guards.py)
 _CODE = (".py", ".pyc", ".so", ".pth", ".zip")
 _TRIES = 4
 _ARGUMENTS = ("arguments",)
@@ -114,8 +113,6 @@ def _reason(entry: Entry, roots: Sequence[Path], own: Mapping[str, str]) -> str:
     match entry.kind, entry.words[:1]:
         case "harmful", _:
             return f"system call {entry.number} {entry.text}".strip()
-        case "note", ("asks",) if entry.words[1] == "*" and not _reads_steering(entry):
-            return "it reads all variables of the environment"
         case "note", ("clock",) if entry.words[1].partition(".")[0] in own:
             return "it reads a clock"
     if entry.kind != "call":
@@ -134,10 +131,6 @@ def _reason(entry: Entry, roots: Sequence[Path], own: Mapping[str, str]) -> str:
     return ""
 
 
-def _reads_steering(entry: Entry) -> bool:
-    return entry.module.partition(".")[0] in _READS_STEERING
-
-
 def _is_renewed(entry: Entry) -> bool:
     count, flags = entry.arguments[1:]
     top = entry.module.partition(".")[0]
@@ -150,7 +143,7 @@ def _may_read(entry: Entry, roots: Sequence[Path], is_own: bool) -> bool:
     if path.startswith("/dev/"):  # PyTorch's seed is drawn anew
         is_seed = path == "/dev/urandom" and entry.module == "torch._C"
         return is_seed or path.startswith(_DEVICES)
-    if path == "/proc/self/environ" and _reads_steering(entry):
+    if path == VARIABLES:
         return True
     if path.startswith("/proc/") and not path.startswith("/proc/sys/"):
         return path in _OF_MACHINE or not (is_own or path.endswith(_OF_START))
