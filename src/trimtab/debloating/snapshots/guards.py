@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from posixpath import isabs, join, lexists, normpath
 
-from trimtab.debloating.snapshots.log import ALL, Call, Entry, asked
+from trimtab.debloating.snapshots.log import ALL, OPENS, Call, Entry, asked
 
 _STEERING = (
     "PYTHON", "LD_", "GLIBC_", "MALLOC_", "TRIMTAB_", "LC_", "LANG",
@@ -45,12 +45,11 @@ _LOOKS = {
     Call.STAT, Call.LSTAT, Call.ACCESS, Call.NEWFSTATAT, Call.STATX, Call.FACCESSAT,
     Call.FACCESSAT2, Call.READLINK, Call.READLINKAT, Call.OPEN, Call.OPENAT, Call.OPENAT2,
 }  # fmt: skip
-_OPENS = {Call.OPEN, Call.OPENAT, Call.OPENAT2}
 _LISTS = {Call.GETDENTS, Call.GETDENTS64}
 _MISSING = (-2, -20)  # ENOENT, ENOTDIR
 _KERNEL = ("/proc/", "/sys/", "/dev/")
 _PROCESS = r"/proc/(self|thread-self|\d+)(/|$)"
-_OURS = "/trimtab/fallback.jsonl"
+_OURS = ("/trimtab/fallback.jsonl", "/00_trimtab_fallback.pth")  # saving.py changes the latter
 # Folders that change although what a program finds there does not.
 _CHANGING = ("trimtab", "__pycache__")
 _MODULES = (".py", ".pyc", ".so", "-info", ".egg")
@@ -134,7 +133,7 @@ class _Found:
         self.made = {
             entry.text
             for entry in saved
-            if (entry.number in _OPENS and entry.arguments[2] & 0o300 == 0o300)
+            if (entry.number in OPENS and entry.arguments[2] & 0o300 == 0o300)
             or entry.number in (Call.LINK, Call.UNLINK, Call.UNLINKAT)
         }
         self.listed = {self._path(entry.text) for entry in saved if entry.number in _LISTS}
@@ -144,6 +143,11 @@ class _Found:
             if entry.words[:1] == ("lists",)
             and entry.words[1].partition(".")[0] not in _FIND_PACKAGES
         }
+
+    def _is_path(self, text: str) -> bool:
+        """Whether a text is a path of others: open files are named too, as `pipe:[1]`."""
+        is_open_file = re.match(r"\w+:\[", text) or text.endswith(" (deleted)")
+        return bool(text) and not is_open_file and text not in self.made
 
     def _path(self, text: str) -> str:
         path = join(self.here, text)
@@ -175,7 +179,7 @@ class _Found:
                 yield f"t{entry.arguments[0]}"
             elif entry.number == Call.GETCWD:
                 yield f"d{self.here}"
-            elif entry.number in _LOOKS and entry.text and entry.text not in self.made:
+            elif entry.number in _LOOKS and self._is_path(entry.text):
                 if not entry.text.startswith("/"):
                     yield f"d{self.here}"
                 yield from self._of_look(self._path(entry.text), entry)
@@ -187,7 +191,7 @@ class _Found:
             if not lexists(path):
                 yield f"l{path}"
         elif entry.result >= 0 and path.startswith(_KERNEL):
-            is_read = entry.number in _OPENS and path.startswith(("/sys/", "/proc/sys/"))
+            is_read = entry.number in OPENS and path.startswith(("/sys/", "/proc/sys/"))
             yield from _content(path) if is_read else (f"v{path}",)
         elif entry.result >= 0:
             yield from self._of_file(path)

@@ -1,6 +1,6 @@
 """What a start asked of the world, as `native/snapshot/record.c` and `inside_program` wrote it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -18,6 +18,7 @@ class Call(IntEnum):
     STAT = 4
     FSTAT = 5
     LSTAT = 6
+    LSEEK = 8
     ACCESS = 21
     IOCTL = 16
     GETPID = 39
@@ -49,6 +50,10 @@ class Call(IntEnum):
     STATX = 332
     OPENAT2 = 437
     FACCESSAT2 = 439
+
+
+OPENS = {Call.OPEN, Call.OPENAT, Call.OPENAT2}
+_NEW = 0o300  # O_CREAT | O_EXCL
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,18 @@ def _entries(log: bytes) -> Iterator[Entry]:
         else:
             number, _, _, _, text = rest.split(" ", 4)
             yield Entry(kind, int(number), text=text, module=importing[-1])
+
+
+def made_files(log: Iterable[Entry]) -> set[str]:
+    """Return the files that a process made, and did not remove, as it named them."""
+    made = set[str]()
+    for entry in log:
+        is_new = entry.number in OPENS and entry.arguments[2] & _NEW == _NEW
+        if (is_new or entry.number == Call.LINK) and entry.result >= 0:
+            made.add(entry.text)
+        elif entry.number in (Call.UNLINK, Call.UNLINKAT):
+            made.discard(entry.text)
+    return made
 
 
 def own_modules(log: Sequence[Entry], roots: Sequence[Path]) -> dict[str, str]:
