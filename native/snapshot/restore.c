@@ -29,11 +29,16 @@ static const char *after_equals(const char *text) {
   return text;
 }
 
+static _Noreturn void end_process(void) {
+  for (;;) kernel(__NR_exit_group, NOT_FOUND, 0, 0, 0, 0, 0);
+}
+
 /* The last two variables. */
 static char **own_variables(long *stack) {
   char **first = (char **)(stack + 1 + stack[0] + 1), **end = first;
   while (*end) end++;
-  return end - first < 2 ? NULL : end - 2;
+  if (end - first < 2) end_process();
+  return end - 2;
 }
 
 /* Their text stays in /proc/self/environ. */
@@ -49,7 +54,7 @@ static _Noreturn void start_program(void) {
   const char *program = after_equals(own[1]);
   own[1] = NULL;
   kernel(__NR_execve, (long)program, (long)(first_stack + 1), (long)(first_stack + 1 + first_stack[0] + 1), 0, 0, 0);
-  for (;;) kernel(__NR_exit_group, NOT_FOUND, 0, 0, 0, 0, 0);
+  end_process();
 }
 
 static int is_error(long result) { return (unsigned long)result >= -4095UL; }
@@ -221,7 +226,6 @@ static const struct snapshot *open_image(long data) {
 
 __attribute__((used)) _Noreturn static void restore(long *stack) {
   char **own = own_variables(first_stack = stack);
-  if (!own) kernel(__NR_exit_group, NOT_FOUND, 0, 0, 0, 0, 0);
   long data = kernel(__NR_openat, AT_FDCWD, (long)after_equals(own[0]), O_RDONLY | O_CLOEXEC, 0, 0, 0);
   const struct snapshot *image = open_image(data);
   move_kernel_parts(image);
