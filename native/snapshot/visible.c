@@ -26,7 +26,7 @@ static const uint8_t shapes[MOST_NUMBERS] = {
     [__NR_getgroups] = PLAIN, [__NR_sysinfo] = PLAIN, [__NR_clock_getres] = PLAIN, [__NR_getrusage] = PLAIN,
     [__NR_times] = PLAIN, [__NR_getpriority] = PLAIN, [__NR_sched_getscheduler] = PLAIN,
     [__NR_sched_getparam] = PLAIN, [__NR_sched_get_priority_max] = PLAIN, [__NR_sched_get_priority_min] = PLAIN,
-    [__NR_get_mempolicy] = PLAIN, [__NR_mbind] = PLAIN, [__NR_getcpu] = PLAIN, [__NR_epoll_create1] = PLAIN, [__NR_epoll_create] = PLAIN,
+    [__NR_get_mempolicy] = PLAIN, [__NR_mbind] = PLACES, [__NR_getcpu] = PLAIN, [__NR_epoll_create1] = PLAIN, [__NR_epoll_create] = PLAIN,
     [__NR_eventfd2] = PLAIN, [__NR_socket] = PLAIN, [__NR_setsockopt] = PLAIN, [__NR_bind] = BIND,
     [__NR_link] = LINK, [__NR_unlink] = REMOVE, [__NR_unlinkat] = REMOVE_AT, [__NR_write] = OWN_FILE,
     [__NR_pwrite64] = OWN_FILE, [__NR_ftruncate] = OWN_FILE, [__NR_fchmod] = OWN_FILE, [__NR_prctl] = SETTING,
@@ -78,22 +78,6 @@ static int is_record(const char *path) {
   return bytes >= sizeof record - 1 && !strcmp(path + bytes - (sizeof record - 1), record);
 }
 
-/* Libraries for several threads give their first thread other processors and then those of before. */
-static uint8_t first_processors[MASK_BYTES];
-
-static void get_processors(uint8_t to[MASK_BYTES]) {
-  memset(to, 0, MASK_BYTES);
-  recorded_call(__NR_sched_getaffinity, 0, MASK_BYTES, (long)to, 0, 0, 0);
-}
-
-void remember_processors(void) { get_processors(first_processors); }
-
-int has_first_processors(void) {
-  uint8_t now[MASK_BYTES];
-  get_processors(now);
-  return !memcmp(now, first_processors, MASK_BYTES);
-}
-
 static int is_standard(long file) { return file >= 0 && file < STANDARD_FILES; }
 
 static int is_visible_control(long file, long command) {
@@ -126,9 +110,10 @@ int is_visible(long number, const greg_t *registers) {
     case SETTING:
       return first != PR_SET_NAME && first != PR_GET_NAME && first != PR_GET_TID_ADDRESS && first != NAME_MEMORY;
     case BARRIER: return first != 0;
+    case PLACES: return registers[REG_R10] != 0; /* no nodes are named: as without it */
     case HANDLER: return first == SIGSYS && second;
     case NEW_PROCESS: return !may_fork;
-    case SET_AFFINITY: return first != 0;
+    case SET_AFFINITY: return first != 0; /* record.c: it is as it was when the start is saved */
     default: return 0;
   }
 }

@@ -5,6 +5,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+VARIABLES = "/proc/self/environ"
+ALL = "*"  # a start asks for all variables
+# They look for their own among all variables, which are compared: guards.py's _STEERING.
+_LOOK_FOR_THEIRS = {"torch", "tqdm"}
+
 
 class Call(IntEnum):
     """System calls of x86-64 that matter here, by number (asm/unistd_64.h)."""
@@ -130,3 +135,15 @@ def _imported(importer: str, asked: str) -> str:
     if below == name:
         return name
     return f"{importer}.{below}" if below else importer
+
+
+def asked(log: Sequence[Entry]) -> set[str]:
+    """Return the variables that a start asked for; with ALL among them, every one."""
+    names = set[str]()
+    for entry in log:
+        if entry.words == ("asks", ALL) or (entry.text == VARIABLES and entry.result >= 0):
+            if entry.module.partition(".")[0] not in _LOOK_FOR_THEIRS:
+                names.add(ALL)
+        elif entry.words[:1] == ("asks",):
+            names.add(" ".join(entry.words[1:]))
+    return names

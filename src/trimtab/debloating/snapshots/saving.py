@@ -10,7 +10,7 @@ from pathlib import Path
 
 from trimtab.debloating.snapshots import choosing
 from trimtab.debloating.snapshots.guards import ChangedError, guards, is_steering
-from trimtab.debloating.snapshots.log import Entry, entries, made_files
+from trimtab.debloating.snapshots.log import ALL, Entry, asked, entries, made_files
 from trimtab.files import remove_tree
 from trimtab.native import native_path
 from trimtab.processes.program import Program
@@ -93,12 +93,13 @@ def _saved(
 
 def _needed(program: Program, watched: Sequence[Entry]) -> dict[str, str]:
     """Return the variables that it asked for: no other value, such as a password, is saved."""
-    asked = {" ".join(entry.words[1:]) for entry in watched if entry.words[:1] == ("asks",)}
-    variables = program.environment.items()
+    names, variables = asked(watched), program.environment.items()
+    if ALL in names:
+        return dict(variables)
     return {
         name: value
         for name, value in variables
-        if name in asked or is_steering(name) or name == "PATH"
+        if name in names or is_steering(name) or name == "PATH"
     }
 
 
