@@ -26,7 +26,7 @@ static const uint8_t shapes[MOST_NUMBERS] = {
     [__NR_getgroups] = PLAIN, [__NR_sysinfo] = PLAIN, [__NR_clock_getres] = PLAIN, [__NR_getrusage] = PLAIN,
     [__NR_times] = PLAIN, [__NR_getpriority] = PLAIN, [__NR_sched_getscheduler] = PLAIN,
     [__NR_sched_getparam] = PLAIN, [__NR_sched_get_priority_max] = PLAIN, [__NR_sched_get_priority_min] = PLAIN,
-    [__NR_get_mempolicy] = PLAIN, [__NR_mbind] = PLAIN, [__NR_getcpu] = PLAIN, [__NR_epoll_create1] = PLAIN, [__NR_epoll_create] = PLAIN,
+    [__NR_get_mempolicy] = PLAIN, [__NR_mbind] = PLACES, [__NR_getcpu] = PLAIN, [__NR_epoll_create1] = PLAIN, [__NR_epoll_create] = PLAIN,
     [__NR_eventfd2] = PLAIN, [__NR_socket] = PLAIN, [__NR_setsockopt] = PLAIN, [__NR_bind] = BIND,
     [__NR_link] = LINK, [__NR_unlink] = REMOVE, [__NR_unlinkat] = REMOVE_AT, [__NR_write] = OWN_FILE,
     [__NR_pwrite64] = OWN_FILE, [__NR_ftruncate] = OWN_FILE, [__NR_fchmod] = OWN_FILE, [__NR_prctl] = SETTING,

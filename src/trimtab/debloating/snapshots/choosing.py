@@ -3,14 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from trimtab.debloating.snapshots.log import (
-    OPENS,
-    VARIABLES,
-    Call,
-    Entry,
-    made_files,
-    own_modules,
-)
+from trimtab.debloating.snapshots.log import OPENS, VARIABLES, Call, Entry, made_files, own_modules
 
 _MAIN = "__main__"
 _SEED_BYTES = 2496  # what `random` asks the kernel for
@@ -29,6 +22,7 @@ _OF_PROCESS = {
     Call.GETPID, Call.GETPPID, Call.GETTID, Call.GETGROUPS, Call.GETRUSAGE, Call.TIMES,
     Call.SYSINFO,
 }  # fmt: skip
+# Fortran's library asks too, and writes to all streams as to a pipe.
 _OF_STREAM = {Call.FSTAT, Call.NEWFSTATAT, Call.LSEEK}
 _REALTIME = 0
 _STREAMS = range(3)

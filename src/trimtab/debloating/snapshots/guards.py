@@ -104,8 +104,7 @@ def guards(
     of_all = [name for name in variables if name not in _OF_SHELL] if ALL in names else []
     names = names - {ALL} | {*_C_LIBRARY} | {*filter(is_steering, variables)} | {*of_all}
     lines += [
-        f"e{name}={variables[name]}" if name in variables else f"n{name}"
-        for name in sorted(names)
+        f"e{name}={variables[name]}" if name in variables else f"n{name}" for name in sorted(names)
     ]
     lines += [f"E{len(of_all)}"] if of_all else []
     lines.append("s")

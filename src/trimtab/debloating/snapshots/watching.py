@@ -20,8 +20,7 @@ def watch_reads(notes: "Any") -> None:
     """Note which variables, arguments, folders and clocks Python code asks for."""
 
     views = {
-        view.__iter__.__code__
-        for view in (type(os.environ.items()), type(os.environ.values()))
+        view.__iter__.__code__ for view in (type(os.environ.items()), type(os.environ.values()))
     }
 
     class Environment(type(os.environ)):  # type: ignore[misc]
