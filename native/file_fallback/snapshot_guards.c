@@ -28,7 +28,7 @@ enum {
 /* Variables of which all are compared, as they steer Python, the dynamic linker and C libraries, some of which
  * read all variables. */
 static const char *const steering[] = {"PYTHON", "LD_",  "GLIBC_", "MALLOC_", "TRIMTAB_", "LC_",
-                                       "LANG",   "OMP_", "GOMP_",  "KMP_",    "MKL_",     "OPENBLAS_", "TQDM_"};
+                                       "LANG",   "OMP_", "GOMP_",  "KMP_",    "MKL_",     "OPENBLAS_", "TQDM_", "NETWORKX_"};
 
 static int is_steering(const char *name) {
   for (size_t i = 0; i < sizeof steering / sizeof *steering; i++)

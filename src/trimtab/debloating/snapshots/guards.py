@@ -30,7 +30,7 @@ from trimtab.debloating.snapshots.log import Call, Entry
 
 _STEERING = (
     "PYTHON", "LD_", "GLIBC_", "MALLOC_", "TRIMTAB_", "LC_", "LANG",
-    "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "TQDM_",
+    "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "TQDM_", "NETWORKX_",
 )  # fmt: skip
 # Which the C library asks for without getenv.
 _C_LIBRARY = (
@@ -41,6 +41,7 @@ _TIME_ZONE = "/etc/localtime"
 _LOOKS = {
     Call.STAT, Call.LSTAT, Call.ACCESS, Call.NEWFSTATAT, Call.STATX, Call.FACCESSAT,
     Call.FACCESSAT2, Call.READLINK, Call.READLINKAT, Call.OPEN, Call.OPENAT, Call.OPENAT2,
+    Call.MKDIR,
 }  # fmt: skip
 _OPENS = {Call.OPEN, Call.OPENAT, Call.OPENAT2}
 _LISTS = {Call.GETDENTS, Call.GETDENTS64}
@@ -75,6 +76,7 @@ def is_steering(name: str) -> bool:
 
 
 def guards(
+    image: str,
     saved: Sequence[Entry],
     recorded: Sequence[Entry],
     words: Sequence[bytes | None],
@@ -82,7 +84,7 @@ def guards(
     roots: Sequence[Path],
     since_ns: int,
 ) -> bytes:
-    """Return the guards of a snapshot, `image`, as bytes.
+    """Return the guards of the snapshot in the file `image` as bytes.
 
     `saved` is what the saved process did up to its point, from `since_ns` on, and `recorded` what
     one did that was watched; `words` are the command as far as it is compared, None at its end if
@@ -93,7 +95,7 @@ def guards(
     """
     notes = {entry.words[0]: " ".join(entry.words[1:]) for entry in saved if entry.kind == "note"}
     asked = {" ".join(entry.words[1:]) for entry in recorded if entry.words[:1] == ("asks",)}
-    lines = ["=image"]
+    lines = [f"={image}"]
     lines += ["a" if word is None else f"w{os.fsdecode(word)}" for word in words[1:]]
     ids = f"{os.getuid()} {os.geteuid()} {os.getgid()} {os.getegid()}"
     lines += [f"u{ids} {notes['signals']}", f"x{notes['executable']}", f"b{notes['name']}"]
@@ -185,7 +187,7 @@ class _Found:
         elif entry.result >= 0 and path.startswith(_KERNEL):
             is_read = entry.number in _OPENS and path.startswith(("/sys/", "/proc/sys/"))
             yield from _content(path) if is_read else (f"v{path}",)
-        elif entry.result >= 0:
+        elif entry.result >= 0 or entry.number == Call.MKDIR:  # the folder was there
             yield from self._of_file(path)
 
     def _of_file(self, path: str) -> Iterator[str]:

@@ -19,6 +19,7 @@ class Call(IntEnum):
     UNAME = 63
     GETDENTS = 78
     GETCWD = 79
+    MKDIR = 83
     LINK = 86
     UNLINK = 87
     READLINK = 89
