@@ -33,6 +33,7 @@ static const uint8_t shapes[MOST_NUMBERS] = {
     [__NR_rt_sigprocmask] = MASK, [__NR_rt_sigaction] = HANDLER, [__NR_fstatfs] = PLAIN,
     [__NR_fadvise64] = STANDARD, [__NR_dup] = STANDARD, [__NR_read] = STANDARD, [__NR_readv] = STANDARD,
     [__NR_pread64] = STANDARD, [__NR_preadv] = STANDARD, [__NR_fstat] = PLAIN, [__NR_lseek] = PLAIN,
+    [__NR_mkdir] = NEW_FOLDER,
     [__NR_close] = STANDARD, [__NR_fcntl] = CONTROL, [__NR_ioctl] = QUERY, [__NR_prlimit64] = LIMITS,
     [__NR_sched_getaffinity] = AFFINITY, [__NR_sched_setaffinity] = SET_AFFINITY, [__NR_uname] = MACHINE,
     [__NR_getcwd] = WORKING, [__NR_membarrier] = BARRIER, [__NR_clone] = NEW_PROCESS, [__NR_fork] = NEW_PROCESS,
@@ -126,6 +127,7 @@ int is_visible(long number, const greg_t *registers) {
     case SETTING:
       return first != PR_SET_NAME && first != PR_GET_NAME && first != PR_GET_TID_ADDRESS && first != NAME_MEMORY;
     case BARRIER: return first != 0;
+    case NEW_FOLDER: return recorded_call(__NR_access, first, F_OK, 0, 0, 0, 0) != 0; /* there is one: it fails */
     case PLACES: return registers[REG_R10] != 0; /* no nodes are named: as without it */
     case HANDLER: return first == SIGSYS && second;
     case NEW_PROCESS: return !may_fork;
