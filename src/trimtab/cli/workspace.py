@@ -26,12 +26,8 @@ from trimtab.debloating.kept_libraries import left_alone
 from trimtab.debloating.libraries.profiled import untraced_libraries
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
 from trimtab.debloating.slimming import OnProgress, locate_in
-from trimtab.debloating.snapshots.making import (
-    NoSnapshot,
-    Snapshot,
-    make_snapshot,
-    remove_snapshots,
-)
+from trimtab.debloating.snapshots.installing import remove_snapshots
+from trimtab.debloating.snapshots.making import NoSnapshot, Snapshot, make_snapshot
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment

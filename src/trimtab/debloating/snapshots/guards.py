@@ -45,8 +45,9 @@ def guards(
     variables: Mapping[str, str],
     asked: frozenset[str],
     roots: Sequence[Path],
+    image: str = "image",
 ) -> bytes:
-    """Return the guards of a snapshot, `image`, as bytes.
+    """Return the guards of the snapshot `image` as bytes.
 
     `log` is what the saved process did up to its point; `command` its words and `variables` its
     environment; `asked` the variables that it asked for. `roots` are folders in which nothing is
@@ -55,7 +56,7 @@ def guards(
     notes = {entry.words[0]: entry.words[1:] for entry in log if entry.kind == "note"}
     here = " ".join(notes["here"])
     words = command[1 : int(notes["words"][0])]
-    lines = ["=image", *(f"w{word}" for word in words)]
+    lines = [f"={image}", *(f"w{word}" for word in words)]
     ids = f"{os.getuid()} {os.geteuid()} {os.getgid()} {os.getegid()}"
     lines.append(f"u{ids} {notes['ignored'][0]}")
     lines.append("x" + " ".join(notes["executable"]))

@@ -1,28 +1,30 @@
 """Make the snapshot of a program's start in its slim environment."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
 from trimtab.debloating.snapshots import choosing
 from trimtab.debloating.snapshots.guards import guards
+from trimtab.debloating.snapshots.installing import (
+    can_have_snapshots,
+    install_snapshot,
+    remove_snapshot,
+    snapshot_name,
+    use_snapshots,
+)
 from trimtab.debloating.snapshots.log import Entry, entries
-from trimtab.files import remove_tree
 from trimtab.native import native_path
 from trimtab.processes.program import Program
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.run import measure_run
 
-FOLDER = Path("trimtab/snapshots")
 _INSIDE = Path(__file__).with_name("inside_program.py")
-_HOOK = "lib/python3*/site-packages/00_trimtab_fallback.pth"
-_HAS_SNAPSHOTS = 4  # native/file_fallback/python_start.c
 _PATIENCE_S = 600.0
 _PAIRS = 5
 _FASTER = 0.9  # of the start as it was; otherwise a snapshot is not worth its bytes
@@ -30,14 +32,24 @@ _FASTER = 0.9  # of the start as it was; otherwise a snapshot is not worth its b
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A snapshot in place: its bytes, the median seconds of a start without and with it, and what
-    the program does next.
+    """A snapshot in place: its bytes, what the program does next, and the measured starts.
+
+    `pairs_s` are the seconds of starts without it and with it, one after the other.
     """
 
     size_bytes: int
-    before_s: float
-    after_s: float
     next_act: str
+    pairs_s: tuple[tuple[float, float], ...]
+
+    @property
+    def before_s(self) -> float:
+        """The median of the starts without it."""
+        return median(before_s for before_s, _ in self.pairs_s)
+
+    @property
+    def after_s(self) -> float:
+        """The median of the starts with it."""
+        return median(after_s for _, after_s in self.pairs_s)
 
 
 @dataclass(frozen=True)
@@ -56,38 +68,40 @@ def make_snapshot(environment: Path, program: Program) -> Snapshot | NoSnapshot:
 
     The program is run three times, up to its first act that others can see, and then five times to
     its end without and with the snapshot. It stays if output and exit code are equal and the start
-    takes less time.
+    takes less time. Snapshots of other programs stay.
     """
-    remove_snapshots(environment)
+    if not can_have_snapshots(environment):
+        return NoSnapshot("the environment has no archive of modules, whose start looks for one")
+    name = snapshot_name(program)
+    remove_snapshot(environment, name)
     roots = _folders_of_code(environment)
     with TemporaryDirectory(prefix="trimtab-snapshot-") as place:
         try:
             log = _started(program, Path(place, "record"), 0)
             next_act = choosing.why_not_later(log, roots)
-            made, text = _saved(program, log, roots, Path(place))
-            _install(environment, made, text)
-        except _NotSavedError as error:
-            return NoSnapshot(str(error))
-        compared = _compare(environment, program, Path(place), next_act)
-    if isinstance(compared, NoSnapshot):
-        remove_snapshots(environment)
-    return compared
+            made, text = _saved(name, program, log, roots, Path(place))
+            size_bytes = install_snapshot(environment, name, made, text)
+            pairs_s = _compare(environment, program, Path(place))
+        except BaseException as error:
+            remove_snapshot(environment, name)
+            if isinstance(error, _NotSavedError):
+                return NoSnapshot(str(error))
+            raise
+    return Snapshot(size_bytes, next_act, pairs_s)
 
 
 def _folders_of_code(environment: Path) -> list[Path]:
     """Return the folders of the environment and of the interpreter that it is based on."""
     interpreters = [environment, *environment.glob("bin/python*")]
-    return list(dict.fromkeys(path.resolve().parent.parent if path != environment else path for path in interpreters))
-
-
-def remove_snapshots(environment: Path) -> None:
-    """Remove all snapshots of the slim `environment`."""
-    _mark(environment, has_snapshots=False)
-    remove_tree(environment / FOLDER)
+    return list(
+        dict.fromkeys(
+            path.resolve().parent.parent if path != environment else path for path in interpreters
+        )
+    )
 
 
 def _saved(
-    program: Program, log: Sequence[Entry], roots: Sequence[Path], place: Path
+    name: str, program: Program, log: Sequence[Entry], roots: Sequence[Path], place: Path
 ) -> tuple[Path, bytes]:
     """Return the image of the program after the best of its imports, and its guards."""
     asked = frozenset(entry.words[1] for entry in log if entry.words[:1] == ("asks",))
@@ -105,8 +119,8 @@ def _saved(
             problem = str(error)
             continue
         before = saved[: next(i for i, each in enumerate(saved) if _is_end(each, number))]
-        command = program.command
-        return made / "image", guards(before, command, program.environment, asked, roots)
+        text = guards(before, program.command, program.environment, asked, roots, image=name)
+        return made / "image", text
     raise _NotSavedError(problem)
 
 
@@ -146,43 +160,18 @@ def _started(
     image = folder / "image"
     if done.returncode or not (folder / "log").exists() or (number and not image.exists()):
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise _NotSavedError(f"its start cannot be recorded: {said[-1] if said else done.returncode}")
+        raise _NotSavedError(
+            f"its start cannot be recorded: {said[-1] if said else done.returncode}"
+        )
     return entries(folder / "log")
 
 
-def _install(environment: Path, image: Path, text: bytes) -> None:
-    """Put the image and its guards into the environment, whole or not at all."""
-    part = environment / FOLDER.with_suffix(".part")
-    remove_tree(part)
-    part.mkdir()
-    shutil.copyfile(image, part / "image")
-    shutil.copyfile(native_path("trimtab-restore"), part / "restore")
-    (part / "restore").chmod(0o755)
-    (part / "guards").write_bytes(text)
-    part.rename(environment / FOLDER)
-    _mark(environment, has_snapshots=True)
-
-
-def _mark(environment: Path, *, has_snapshots: bool) -> None:
-    """Have starts of the environment look for snapshots, or not: a digit of its .pth line."""
-    for hook in environment.glob(_HOOK):
-        text = hook.read_text()
-        begin, call, rest = text.rpartition(".start(")
-        if not call or not rest[0].isdigit():
-            continue
-        how = int(rest[0]) & ~_HAS_SNAPSHOTS | (_HAS_SNAPSHOTS if has_snapshots else 0)
-        if how != int(rest[0]):
-            with hook.open("r+b") as file:  # in place: the folder's time is in the archive
-                os.pwrite(file.fileno(), str(how).encode(), len((begin + call).encode()))
-
-
-def _compare(
-    environment: Path, program: Program, place: Path, next_act: str
-) -> Snapshot | NoSnapshot:
+def _compare(environment: Path, program: Program, place: Path) -> tuple[tuple[float, float], ...]:
+    """Return the seconds of each pair of starts, without and with snapshots."""
     runs = dict[bool, list[MeasuredRun]]()
     for repeat in range(_PAIRS):
         for has_snapshot in (False, True):
-            _mark(environment, has_snapshots=has_snapshot)
+            use_snapshots(environment, has_snapshot)
             run = measure_run(
                 program, condition="snapshot" if has_snapshot else "slim", repeat=repeat,
                 hardware=NO_POWER_MODEL, log_dir=place / "logs",
@@ -190,12 +179,11 @@ def _compare(
             runs.setdefault(has_snapshot, []).append(run)
     before, after = runs[False], runs[True]
     if {_end(run) for run in after} - {_end(run) for run in before}:
-        return NoSnapshot("output or exit code differ from those without it")
+        raise _NotSavedError("output or exit code differ from those without it")
     before_s, after_s = (median(map(_seconds, each)) for each in (before, after))
     if after_s > before_s * _FASTER:
-        return NoSnapshot(f"it saves too little: {before_s:.2f} s become {after_s:.2f} s")
-    size = (environment / FOLDER / "image").stat().st_size
-    return Snapshot(size, before_s, after_s, next_act)
+        raise _NotSavedError(f"it saves too little: {before_s:.2f} s become {after_s:.2f} s")
+    return tuple(zip(map(_seconds, before), map(_seconds, after), strict=True))
 
 
 def _end(run: MeasuredRun) -> tuple[object, ...]:
