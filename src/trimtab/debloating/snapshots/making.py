@@ -18,6 +18,7 @@ from trimtab.debloating.snapshots.installing import (
     use_snapshots,
 )
 from trimtab.debloating.snapshots.log import Entry, entries
+from trimtab.errors import UserError
 from trimtab.native import native_path
 from trimtab.processes.program import Program
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
@@ -84,7 +85,7 @@ def make_snapshot(environment: Path, program: Program) -> Snapshot | NoSnapshot:
             pairs_s = _compare(environment, program, Path(place))
         except BaseException as error:
             remove_snapshot(environment, name)
-            if isinstance(error, _NotSavedError):
+            if isinstance(error, (_NotSavedError, UserError)):  # such as of a missing output
                 return NoSnapshot(str(error))
             raise
     return Snapshot(size_bytes, next_act, pairs_s)

@@ -1,0 +1,58 @@
+"""The rule save_start: snapshots of the programs of a verified environment, where a YAML asks."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from project import Project, rules_in
+
+from trimtab.files import read_json
+from trimtab.records.imports.saved_starts import SavedStarts
+
+CELL = "results/debloat/tiny/test_machine"
+SNAKEMAKE = ("snakemake", "--cores", "2")
+
+
+def asking(how: str) -> tuple[str, ...]:
+    return ("--config", f'overrides=["debloat.start={how}"]')
+
+
+@pytest.fixture
+def saved(finished: Project) -> Iterator[Path]:
+    """The folder of a target whose start was saved; at the end it is as before."""
+    finished.succeed(*SNAKEMAKE, f"{CELL}/start.json", *asking("snapshot"))
+    folder = finished.folder / CELL
+    yield folder
+    finished.succeed(*SNAKEMAKE, f"{CELL}/start.json", *asking("usual"))
+    assert SavedStarts.read(folder / "start.json").workloads == []
+    assert not (folder / "env/trimtab/snapshots").exists()
+    (folder / "start.json").unlink()
+
+
+def test_only_starts_are_saved_where_all_else_is_there(finished: Project) -> None:
+    said = finished.succeed(*SNAKEMAKE, "-n", "all", *asking("snapshot"))
+    after = {"resolved_config", "evaluate_experiment", "headlines"}
+    assert rules_in(said) == {"save_start", *after}
+    assert said.count("\nrule save_start:") == 2
+    said = finished.succeed(*SNAKEMAKE, "-n", "debloat", *asking("snapshot"))
+    assert "save_start" in rules_in(said)
+
+
+def test_nothing_that_measures_the_environment_sees_a_snapshot(
+    saved: Path, finished: Project
+) -> None:
+    [start] = SavedStarts.read(saved / "start.json").workloads
+    assert start.workload == "tiny" and not list(saved.glob("starts"))
+    snapshots = saved / "env/trimtab/snapshots"
+    # How much the start of so small a program takes less depends on the machine.
+    assert snapshots.exists() == bool(start.size_bytes) != ("too little" in start.reason)
+    snapshots.mkdir(exist_ok=True)
+    (snapshots / "more").write_bytes(random.randbytes(1 << 20))
+    before = read_json(saved / "compressed.json")["after_bytes"]
+    weighed = (f"{CELL}/compressed.json", "--forcerun", "weigh_environment")
+    finished.succeed(*SNAKEMAKE, *weighed)
+    after = read_json(saved / "compressed.json")["after_bytes"]
+    assert abs(after - before) < 1000 and not snapshots.exists()
+    said = finished.succeed(*SNAKEMAKE, "-n", f"{CELL}/start.json", *asking("snapshot"))
+    assert rules_in(said) == {"save_start"}
