@@ -136,7 +136,7 @@ rule save_start:
         compressed=rules.weigh_environment.output.compressed,
         code=code(
             "scripts/save_start.py",
-            "src/trimtab/debloating/snapshots/inside_program.py",
+            "src/trimtab/debloating/snapshots/*.py",
             "src/trimtab/profiling/meters/*.py",
             "native/snapshot/*.[ch]",
         ),

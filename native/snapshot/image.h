@@ -31,8 +31,15 @@ enum { ZEROS = -1, DATA = -2 }; /* else the index of a file */
 struct segment {
   uint64_t begin, end, offset;
   int32_t source, protection;
-  int32_t is_shared, unused;
+  int32_t is_shared, advice; /* bits of `advices` */
 };
+
+/* What madvise(2) was told of memory, by the letters of smaps and the bit in `advice`. */
+static const struct advice {
+  char letters[4];
+  int number;
+} advices[] = {{"wf", 18}, {"hg", 14}, {"nh", 15}}; /* zeros in a forked child; huge pages; none */
+enum { ADVICES = sizeof advices / sizeof *advices };
 
 /* What the kernel maps into each process: [vvar], [vdso]. It is moved to where it was. */
 struct kernel_part {
@@ -42,7 +49,9 @@ struct kernel_part {
 
 struct snapshot {
   uint32_t magic, file_count, segment_count, part_count;
+  uint64_t digest;                             /* of all after this before the pages */
   uint64_t bytes, files, segments, data_begin; /* of all before the pages; where tables begin */
+  uint64_t file_bytes;
   struct registers registers;
   uint64_t thread_pointer, own_identity, robust_list, robust_bytes;
   uint64_t sequences, sequences_bytes; /* rseq(2); 0 without */
@@ -50,8 +59,15 @@ struct snapshot {
   uint64_t stack_begin; /* the lowest address of the first thread's stack */
   struct handler handlers[SIGNALS];
   struct kernel_part parts[KERNEL_PARTS];
-  char name[16]; /* of the first thread, as prctl(2) has it */
-  uint64_t vdso_digest;
+  char name[16];              /* of the first thread, as prctl(2) has it */
+  uint64_t processor_state;   /* that was asked for: arch_prctl(2)'s ARCH_REQ_XCOMP_PERM */
 };
+
+static inline uint64_t digest_of(const struct snapshot *image) {
+  const uint64_t *each = &image->bytes, *end = (const uint64_t *)((const char *)image + image->bytes);
+  uint64_t digest = 1;
+  for (; each < end; each++) digest = (digest ^ *each) * 0x9e3779b97f4a7c15, digest ^= digest >> 29;
+  return digest;
+}
 
 #endif

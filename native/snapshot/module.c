@@ -18,17 +18,18 @@
 #include "../python_module/methods.h"
 #include "machine.h"
 #include "record.h"
+#include "recorded_call.h"
 #include "save.h"
 
 /* Python's limited API. */
 extern void *PyUnicode_FromString(const char *text), *PyUnicode_DecodeFSDefault(const char *text);
 extern void *PyList_New(long count), *PyBytes_FromStringAndSize(const char *from, long bytes);
 extern int PyList_Append(void *list, void *item), PyArg_ParseTuple(void *arguments, const char *format, ...);
-extern void *PyTuple_Pack(long count, ...), *PyLong_FromUnsignedLong(unsigned long number);
+extern void *PyTuple_Pack(long count, ...), *PyLong_FromUnsignedLong(unsigned long number), *PyBool_FromLong(long truth);
 extern void Py_IncRef(void *object), Py_DecRef(void *object);
 extern char _Py_NoneStruct[];
 
-enum { NAME_BYTES = 32, PATIENCE = 10000 };
+enum { NAME_BYTES = 32, PATIENCE = 10000, IS_DONE = 7 };
 
 /* A thread that goes on in the child of a fork, as its library starts it anew. */
 static const char survives_forks[] = "jemalloc_bg_thd";
@@ -87,7 +88,7 @@ static char **copy_of(char **variables) {
 static void *record(void *self, void *arguments) {
   const char *path;
   (void)self;
-  if (!PyArg_ParseTuple(arguments, "s", &path)) return NULL;
+  if (!PyArg_ParseTuple(arguments, "y", &path)) return NULL;
   pthread_atfork(before_fork, NULL, NULL);
   variables_before = copy_of(environ);
   return text_or_none(record_calls(path));
@@ -96,7 +97,7 @@ static void *record(void *self, void *arguments) {
 static void *add_note(void *self, void *arguments) {
   const char *text;
   (void)self;
-  if (!PyArg_ParseTuple(arguments, "s", &text)) return NULL;
+  if (!PyArg_ParseTuple(arguments, "y", &text)) return NULL;
   note(text);
   return none();
 }
@@ -157,37 +158,50 @@ static void *save(void *self, void *arguments) {
   void **heap_end = dlsym(NULL, "__curbrk");
   char **after = environ;
   long *stack;
-  int status;
+  int status = 0;
   (void)self;
-  if (!PyArg_ParseTuple(arguments, "s", &path)) return NULL;
+  if (!PyArg_ParseTuple(arguments, "y", &path)) return NULL;
   if (!heap_end || !variables_before) return PyUnicode_FromString("this C library is not known");
+  if (!has_mask_of_start()) return PyUnicode_FromString("it blocks signals");
+  if (has_unforked()) return PyUnicode_FromString("it has memory that its children lack");
   fflush(NULL);
+  allow_fork();
   pid_t child = fork();
+  if (child < 0) return PyUnicode_FromString("it cannot fork");
   if (child) {
-    if (child > 0) waitpid(child, &status, 0);
-    return child < 0 ? PyUnicode_FromString("it cannot fork") : none();
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == IS_DONE ? none() : PyUnicode_FromString("it ends in a forked child");
   }
   if (other_thread[0]) return PyUnicode_FromString(other_thread);
   why = save_process(path, &stack);
   if (why) return PyUnicode_FromString(why);
-  if (!stack) _exit(0);
-  char **words = (char **)(stack + 1), **variables = words + stack[0] + 1 + 2; /* the snapshot, the program */
+  if (!stack) _exit(IS_DONE);
+  char **words = (char **)(stack + 1), **variables = words + stack[0] + 1;
   tell_library(heap_end, variables);
   change_variables(variables_before, after);
   void *new_words = list_of(words), *new_variables = list_of(environ);
   return new_words && new_variables ? PyTuple_Pack(2, new_words, new_variables) : NULL;
 }
 
-/* ignored(): the signals that are ignored, as a mask. */
-static void *ignored(void *self, void *nothing) {
-  unsigned long mask = 0;
+/* signals(): those that are ignored, and those that are blocked, as masks. */
+static void *signals(void *self, void *nothing) {
+  unsigned long ignored = 0, blocked = 0;
+  sigset_t mask;
   (void)self, (void)nothing;
   for (int number = 1; number < 32; number++) {
     struct sigaction action;
     if (number != SIGPIPE && number != SIGXFSZ && !sigaction(number, NULL, &action) && action.sa_handler == SIG_IGN)
-      mask |= 1UL << number;
+      ignored |= 1UL << number;
   }
-  return PyLong_FromUnsignedLong(mask);
+  if (!sigprocmask(SIG_BLOCK, NULL, &mask)) memcpy(&blocked, &mask, sizeof blocked);
+  return PyTuple_Pack(2, PyLong_FromUnsignedLong(ignored), PyLong_FromUnsignedLong(blocked));
+}
+
+/* is_plain(): whether the process has no open files but the standard streams, and nothing left to write. */
+static void *is_plain(void *self, void *nothing) {
+  (void)self, (void)nothing;
+  fflush(NULL);
+  return PyBool_FromLong(!has_open_files());
 }
 
 /* machine(): what a snapshot asks of the processor and the kernel, as 32 hexadecimal digits. */
@@ -204,7 +218,8 @@ static void *machine(void *self, void *nothing) {
 const struct method python_methods[] = {{"record", record, SEVERAL_ARGUMENTS, NULL},
                                         {"note", add_note, SEVERAL_ARGUMENTS, NULL},
                                         {"save", save, SEVERAL_ARGUMENTS, NULL},
-                                        {"ignored", ignored, NO_ARGUMENTS, NULL},
+                                        {"signals", signals, NO_ARGUMENTS, NULL},
+                                        {"is_plain", is_plain, NO_ARGUMENTS, NULL},
                                         {"machine", machine, NO_ARGUMENTS, NULL},
                                         {NULL, NULL, 0, NULL}};
 

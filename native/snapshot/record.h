@@ -6,6 +6,10 @@
  * process ends. Returns NULL, or why that cannot be. Entries end with a zero byte. */
 const char *record_calls(const char *path);
 
+/* Whether this process has files besides its standard streams, and blocks the signals that it did at first. */
+int has_open_files(void);
+int has_mask_of_start(void);
+
 /* Append a line of the program's own. */
 void note(const char *text);
 

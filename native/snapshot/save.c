@@ -11,7 +11,8 @@
 #include "../kernel_call/kernel_call.h"
 #include "save.h"
 
-enum { SCRATCH_BYTES = 64 << 20, TEXT_BYTES = 4 << 20, NEAR_PAGES = 8, THREAD_NAME = 16, TID_ADDRESS = 40, FIRST_OWN_FILE = 1000 };
+enum { TEXT_BYTES = 32 << 20, MOST_FILES = 1 << 14, MOST_SEGMENTS = 1 << 18, NEAR_PAGES = 8 };
+enum { THREAD_NAME = 16, TID_ADDRESS = 40, FIRST_OWN_FILE = 1000, GET_PROCESSOR_STATE = 0x1022 };
 
 extern void *dlsym(void *library, const char *name);
 
@@ -21,8 +22,8 @@ struct scratch {
   char paths[TEXT_BYTES];
   uint64_t flags[1 << 16];
   uint8_t pages[1 << 16];
-  struct mapped_file files[1 << 14];
-  struct segment segments[1 << 18];
+  struct mapped_file files[MOST_FILES];
+  struct segment segments[MOST_SEGMENTS];
   struct snapshot image;
   uint64_t path_bytes, data_pages;
   long file, page_flags;
@@ -76,11 +77,23 @@ static uint64_t decimal(const char **text) {
 
 struct region {
   uint64_t begin, end, offset, inode;
-  int protection, is_shared;
+  int protection, is_shared, advice;
   const char *name;
 };
 
-/* Read one line of /proc/self/maps, whose end becomes a zero. */
+/* Whether a line "VmFlags: rd wr mr" has a flag. */
+static int has_flag(const char *line, const char *letters) {
+  for (; *line && *line != '\n'; line++)
+    if (line[0] == ' ' && line[1] == letters[0] && line[2] == letters[1]) return 1;
+  return 0;
+}
+
+static char *next_line(char *line) {
+  while (*line && *line++ != '\n') continue;
+  return line;
+}
+
+/* Read the lines of /proc/self/smaps that are of one region; its name ends with a zero then. */
 static char *read_region(char *line, struct region *to) {
   const char *at = line;
   to->begin = hexadecimal(&at), at++;
@@ -94,9 +107,20 @@ static char *read_region(char *line, struct region *to) {
   to->inode = decimal(&at);
   while (*at == ' ') at++;
   to->name = at;
-  char *end = strchr(at, '\n');
-  *end = 0;
-  return end + 1;
+  char *next = next_line(line);
+  next[-1] = 0;
+  to->advice = 0;
+  for (; *next && (*next < '0' || *next > '9') && (*next < 'a' || *next > 'f'); next = next_line(next))
+    for (int i = 0; !strncmp(next, "VmFlags:", 8) && i < ADVICES; i++) to->advice |= has_flag(next, advices[i].letters) << i;
+  return next;
+}
+
+int has_unforked(void) {
+  char *text = (char *)kernel(__NR_mmap, 0, TEXT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  int found = read_all("/proc/self/smaps", text, TEXT_BYTES - 1) < 0;
+  for (char *line = text; *line; line = next_line(line)) found |= !strncmp(line, "VmFlags:", 8) && has_flag(line, "dc");
+  kernel(__NR_munmap, (long)text, TEXT_BYTES, 0, 0, 0, 0);
+  return found;
 }
 
 /* The index of the file that a region maps; DATA if its path no longer names it, or will not: this library
@@ -109,6 +133,7 @@ static int file_of(struct scratch *scratch, const struct region *region) {
   if (region->name[0] != '/' || strstr(region->name, "/trimtab_snapshot.abi3.so") || stat(region->name, &found) || found.st_ino != region->inode || !S_ISREG(found.st_mode))
     return DATA;
   size_t bytes = strlen(region->name) + 1;
+  if (image->file_count == MOST_FILES || scratch->path_bytes + bytes > TEXT_BYTES) return DATA;
   scratch->files[image->file_count] = (struct mapped_file){
       scratch->path_bytes, found.st_dev, found.st_ino, (uint64_t)found.st_size,
       (uint64_t)found.st_mtim.tv_sec, (uint64_t)found.st_mtim.tv_nsec};
@@ -123,12 +148,13 @@ static void add(struct scratch *scratch, const struct region *region, uint64_t b
   if (source == DATA) scratch->data_pages += (end - begin) / PAGE;
   struct segment *last = image->segment_count ? &scratch->segments[image->segment_count - 1] : NULL;
   if (last && last->end == begin && last->source == source && last->protection == region->protection &&
-      last->is_shared == region->is_shared && (source == ZEROS || last->offset + (last->end - last->begin) == offset)) {
+      last->is_shared == region->is_shared && last->advice == region->advice && (source == ZEROS || last->offset + (last->end - last->begin) == offset)) {
     last->end = end;
     return;
   }
+  if (image->segment_count == MOST_SEGMENTS) return;
   scratch->segments[image->segment_count++] =
-      (struct segment){begin, end, offset, source, region->protection, region->is_shared, 0};
+      (struct segment){begin, end, offset, source, region->protection, region->is_shared, region->advice};
 }
 
 /* Whether each page of a region is the process's own and not zeros: in `pages`. */
@@ -195,7 +221,7 @@ static int add_region(struct scratch *scratch, const struct region *region) {
 }
 
 static int add_regions(struct scratch *scratch) {
-  long bytes = read_all("/proc/self/maps", scratch->maps, TEXT_BYTES - 1);
+  long bytes = read_all("/proc/self/smaps", scratch->maps, TEXT_BYTES - 1);
   if (bytes < 0) return 0;
   struct region region;
   for (char *line = scratch->maps; *line;) {
@@ -222,6 +248,7 @@ static void ask_kernel(struct snapshot *image) {
   kernel(__NR_prctl, THREAD_NAME, (long)image->name, 0, 0, 0, 0);
   kernel(__NR_get_robust_list, 0, (long)&image->robust_list, (long)&image->robust_bytes, 0, 0, 0);
   kernel(__NR_arch_prctl, ARCH_GET_FS, (long)&image->thread_pointer, 0, 0, 0, 0);
+  kernel(__NR_arch_prctl, GET_PROCESSOR_STATE, (long)&image->processor_state, 0, 0, 0, 0);
   kernel(__NR_prctl, TID_ADDRESS, (long)&image->own_identity, 0, 0, 0, 0);
   const ptrdiff_t *offset = dlsym(NULL, "__rseq_offset");
   const unsigned *bytes = dlsym(NULL, "__rseq_size");
@@ -266,6 +293,16 @@ static int write_at(long file, const void *from, uint64_t bytes, uint64_t at) {
   return 1;
 }
 
+/* The tables are read again, as they are in the file. */
+static int write_head(struct scratch *scratch) {
+  struct snapshot *image = &scratch->image;
+  if (!write_at(scratch->file, image, sizeof *image, 0)) return 0;
+  long at = kernel(__NR_mmap, 0, (long)image->data_begin, PROT_READ, MAP_PRIVATE, scratch->file, 0);
+  if (at < 0 && at > -PAGE) return 0;
+  image->digest = digest_of((const struct snapshot *)at);
+  return write_at(scratch->file, image, sizeof *image, 0);
+}
+
 static int write_image(struct scratch *scratch) {
   struct snapshot *image = &scratch->image;
   uint64_t files = image->file_count * sizeof *scratch->files, segments = image->segment_count * sizeof *scratch->segments;
@@ -273,8 +310,9 @@ static int write_image(struct scratch *scratch) {
   image->files = sizeof *image;
   image->segments = image->files + files;
   uint64_t paths = image->segments + segments;
-  image->bytes = paths + scratch->path_bytes;
+  image->bytes = (paths + scratch->path_bytes + 7) & -8UL; /* whole words */
   image->data_begin = (image->bytes + PAGE - 1) & -(uint64_t)PAGE;
+  image->file_bytes = image->data_begin + scratch->data_pages * PAGE;
   for (uint32_t i = 0; i < image->file_count; i++) scratch->files[i].path += paths;
   for (uint32_t i = 0; i < image->segment_count; i++) {
     struct segment *segment = &scratch->segments[i];
@@ -282,14 +320,24 @@ static int write_image(struct scratch *scratch) {
     segment->offset += image->data_begin;
     if (!write_at(scratch->file, (const void *)segment->begin, segment->end - segment->begin, segment->offset)) return 0;
   }
-  return write_at(scratch->file, image, sizeof *image, 0) && write_at(scratch->file, scratch->files, files, image->files) &&
-         write_at(scratch->file, scratch->segments, segments, image->segments) &&
-         write_at(scratch->file, scratch->paths, scratch->path_bytes, paths);
+  if (image->segment_count == MOST_SEGMENTS || !write_at(scratch->file, scratch->files, files, image->files) ||
+      !write_at(scratch->file, scratch->segments, segments, image->segments) ||
+      !write_at(scratch->file, scratch->paths, scratch->path_bytes, paths))
+    return 0;
+  return write_head(scratch);
+}
+
+/* Between pages of its own, so that no other memory is of the same line of /proc/self/smaps. */
+static struct scratch *new_scratch(void) {
+  uint64_t bytes = (sizeof(struct scratch) + PAGE - 1) & -(uint64_t)PAGE;
+  long at = kernel(__NR_mmap, 0, (long)bytes + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at < 0 && at > -PAGE) return NULL;
+  return kernel(__NR_mprotect, at + PAGE, (long)bytes, PROT_READ | PROT_WRITE, 0, 0, 0) ? NULL : (void *)(at + PAGE);
 }
 
 const char *save_process(const char *path, long **new_stack) {
-  struct scratch *scratch = (void *)kernel(__NR_mmap, 0, sizeof *scratch, PROT_READ | PROT_WRITE,
-                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  struct scratch *scratch = new_scratch();
+  if (!scratch) return "it has too little memory";
   scratch->file = kernel(__NR_open, (long)path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644, 0, 0, 0);
   scratch->page_flags = kernel(__NR_open, (long)"/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
   if (scratch->file < 0 || scratch->page_flags < 0) return "the file cannot be written, or /proc/self/pagemap not read";

@@ -9,4 +9,7 @@
  * gave it: the number of arguments, arguments, variables. NULL in the process that saves. */
 const char *save_process(const char *path, long **new_stack);
 
+/* Whether it has memory that its forked children lack. */
+int has_unforked(void);
+
 #endif

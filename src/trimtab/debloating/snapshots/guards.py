@@ -1,121 +1,206 @@
 """What has to be as it was for a start to go on from a snapshot.
 
-A text of guards is a list of texts that end with a zero byte. The first letter says what the rest is;
-`native/file_fallback/snapshot_start.c` reads them:
+A text of guards is a list of texts that end with a zero byte. The first letter says what the rest
+is; `native/file_fallback/snapshot_guards.c` compares them:
 
     =  the image, whose guards follow      x  sys.executable
-    w  a word of the command, in order     u  users, groups and ignored signals
+    w  a word of the command, in order     a  there are no others
+    u  users, groups, ignored and blocked signals
+    b  the process's name                  p  how many modules Python has, and sys.path
     m  processor and kernel                d  the working directory
     e  a variable NAME=VALUE               n  a variable that is not set
-    s  all variables that steer Python, the C library and the linker are among those above
-    h  the machine's name                  q  the processors the process may use
+    s  all variables that steer Python, C libraries and the linker are among those above
+    h  the system: NODE RELEASE VERSION    q  the processors the process may use
     r  a limit: RESOURCE SOFT HARD         f  a file: SIZE SECONDS NANOSECONDS PATH
-    k  a folder                            g  modules a folder may have: DIGEST PATH
+    k  a folder                            v  a path that exists
+    g  modules a folder may have: DIGEST PATH; G: all its names
     l  a path that does not exist          c  a file's content: DIGITS PATH
-    .  all of them hold
+    t  a standard stream, no terminal      .  all of them hold
 """
 
 import os
+import re
 import resource
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from posixpath import isabs, join, lexists, normpath
 
 from trimtab.debloating.snapshots.log import Call, Entry
 
-_STEERING = ("PYTHON", "LD_", "GLIBC_", "MALLOC_", "TRIMTAB_", "LC_", "LANG")
-_C_LIBRARY = ("TZ", "LOCPATH", "NLSPATH", "TMPDIR", "HOME")  # which it asks for without getenv
+_STEERING = (
+    "PYTHON", "LD_", "GLIBC_", "MALLOC_", "TRIMTAB_", "LC_", "LANG",
+    "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_",
+)  # fmt: skip
+# Which the C library asks for without getenv.
+_C_LIBRARY = (
+    "TZ", "TZDIR", "LOCPATH", "NLSPATH", "GCONV_PATH", "OUTPUT_CHARSET", "POSIXLY_CORRECT",
+    "TMPDIR", "HOME", "LOCALDOMAIN", "RES_OPTIONS", "HOSTALIASES",
+)  # fmt: skip
+_TIME_ZONE = "/etc/localtime"
 _LOOKS = {
-    Call.STAT, Call.LSTAT, Call.ACCESS, Call.NEWFSTATAT, Call.STATX, Call.FACCESSAT, Call.FACCESSAT2,
-    Call.READLINK, Call.READLINKAT, Call.OPEN, Call.OPENAT, Call.OPENAT2,
+    Call.STAT, Call.LSTAT, Call.ACCESS, Call.NEWFSTATAT, Call.STATX, Call.FACCESSAT,
+    Call.FACCESSAT2, Call.READLINK, Call.READLINKAT, Call.OPEN, Call.OPENAT, Call.OPENAT2,
 }  # fmt: skip
 _OPENS = {Call.OPEN, Call.OPENAT, Call.OPENAT2}
 _LISTS = {Call.GETDENTS, Call.GETDENTS64}
 _MISSING = (-2, -20)  # ENOENT, ENOTDIR
 _KERNEL = ("/proc/", "/sys/", "/dev/")
+_PROCESS = r"/proc/(self|thread-self|\d+)(/|$)"
 _OURS = "/trimtab/fallback.jsonl"
-_MODULES = (".py", ".pyc", ".so")
+# Folders that change although what a program finds there does not.
+_CHANGING = ("trimtab", "__pycache__")
+_MODULES = (".py", ".pyc", ".so", "-info", ".egg")
+# They list folders for packages alone.
+_FIND_PACKAGES = (
+    "importlib",
+    "importlib_metadata",
+    "pkg_resources",
+    "pkgutil",
+    "setuptools",
+    "zipp",
+)
 _LARGEST_CONTENT = 4095
 _FNV_BASIS, _FNV_PRIME, _64_BITS = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 
 
-def guards(
-    log: Sequence[Entry],
-    command: Sequence[str],
-    variables: Mapping[str, str],
-    asked: frozenset[str],
-    roots: Sequence[Path],
-    image: str = "image",
-) -> bytes:
-    """Return the guards of the snapshot `image` as bytes.
+class ChangedError(Exception):
+    """A file changed while the start was saved: its text says which."""
 
-    `log` is what the saved process did up to its point; `command` its words and `variables` its
-    environment; `asked` the variables that it asked for. `roots` are folders in which nothing is
-    added or removed without a change of the folder's time.
+
+def is_steering(name: str) -> bool:
+    """Return whether a variable steers Python, C libraries or the dynamic linker."""
+    return name.startswith(_STEERING) or name in _C_LIBRARY
+
+
+def guards(
+    saved: Sequence[Entry],
+    recorded: Sequence[Entry],
+    words: Sequence[bytes | None],
+    variables: Mapping[str, str],
+    roots: Sequence[Path],
+    since_ns: int,
+) -> bytes:
+    """Return the guards of a snapshot as bytes, without its name.
+
+    `saved` is what the saved process did up to its point, from `since_ns` on, and `recorded` what
+    one did that was watched; `words` are the command as far as it is compared, None at its end if
+    there may be no more, and `variables` its environment. `roots` are folders in which nothing is added or removed without a
+    change of the folder's time.
+
+    Raises ChangedError if a file changed since.
     """
-    notes = {entry.words[0]: entry.words[1:] for entry in log if entry.kind == "note"}
-    here = " ".join(notes["here"])
-    words = command[1 : int(notes["words"][0])]
-    lines = [f"={image}", *(f"w{word}" for word in words)]
+    notes = {entry.words[0]: " ".join(entry.words[1:]) for entry in saved if entry.kind == "note"}
+    asked = {" ".join(entry.words[1:]) for entry in recorded if entry.words[:1] == ("asks",)}
+    lines = ["a" if word is None else f"w{os.fsdecode(word)}" for word in words[1:]]
     ids = f"{os.getuid()} {os.geteuid()} {os.getgid()} {os.getegid()}"
-    lines.append(f"u{ids} {notes['ignored'][0]}")
-    lines.append("x" + " ".join(notes["executable"]))
-    lines.append("m" + notes["machine"][0])
-    names = asked | {*_C_LIBRARY} | {name for name in variables if name.startswith(_STEERING)}
+    lines += [f"u{ids} {notes['signals']}", f"x{notes['executable']}", f"b{notes['name']}"]
+    lines += [f"m{notes['machine']}", f"p{notes['path']}"]
+    names = asked | {*_C_LIBRARY} | {*filter(is_steering, variables)}
     lines += [
-        f"e{name}={variables[name]}" if name in variables else f"n{name}" for name in sorted(names)
+        f"e{name}={variables[name]}" if name in variables else f"n{name}"
+        for name in sorted(names)
+        if name != "*"
     ]
     lines.append("s")
-    lines += sorted(set(_of_calls(log, here, roots)), key=lambda line: _ORDER.index(line[0]))
-    return "".join(f"{line}\0" for line in (*lines, ".")).encode("utf-8", "surrogateescape")
+    found = _Found(saved, recorded, roots, notes["here"], since_ns)
+    seen = {*found.of_calls(), *found.before_recording(variables)}
+    lines += sorted(seen, key=lambda line: _ORDER.index(line[0]))
+    return b"".join(os.fsencode(line) + b"\0" for line in (*lines, "."))
 
 
-_ORDER = "dhqrcklgf"
+_ORDER = "tdhqrcklvgGf"
 
 
-def _of_calls(log: Sequence[Entry], here: str, roots: Sequence[Path]) -> Iterator[str]:
-    made = {entry.text for entry in log if entry.number in _OPENS and entry.arguments[2] & 0o300 == 0o300}
-    made |= {entry.text for entry in log if entry.number in (Call.LINK, Call.UNLINK)}
-    listed = {os.path.join(here, entry.text) for entry in log if entry.number in _LISTS}
-    for entry in log:
-        if entry.kind != "call":
-            continue
-        if entry.number == Call.UNAME:
-            yield f"h{entry.text}"
-        elif entry.number == Call.SCHED_GETAFFINITY and entry.text:
-            yield f"q{entry.text}"
-        elif entry.number == Call.PRLIMIT64:
-            soft, hard = resource.getrlimit(entry.arguments[1])
-            yield f"r{entry.arguments[1]} {soft & _64_BITS} {hard & _64_BITS}"
-        elif entry.number == Call.GETCWD:
-            yield f"d{here}"
-        elif entry.number in _LOOKS and entry.text and entry.text not in made:
-            if not entry.text.startswith("/"):
-                yield f"d{here}"
-            path = os.path.normpath(os.path.join(here, entry.text)) if ".." not in entry.text else os.path.join(here, entry.text)
-            yield from _of_path(path, entry, path in listed, roots)
+class _Found:
+    """What a saved start asked of files and of the kernel."""
 
+    def __init__(
+        self,
+        saved: Sequence[Entry],
+        recorded: Sequence[Entry],
+        roots: Sequence[Path],
+        here: str,
+        since_ns: int,
+    ) -> None:
+        self.saved, self.roots, self.here, self.since_ns = saved, roots, here, since_ns
+        self.made = {
+            entry.text
+            for entry in saved
+            if (entry.number in _OPENS and entry.arguments[2] & 0o300 == 0o300)
+            or entry.number in (Call.LINK, Call.UNLINK, Call.UNLINKAT)
+        }
+        self.listed = {self._path(entry.text) for entry in saved if entry.number in _LISTS}
+        self.listed_whole = {
+            " ".join(entry.words[2:])
+            for entry in recorded
+            if entry.words[:1] == ("lists",)
+            and entry.words[1].partition(".")[0] not in _FIND_PACKAGES
+        }
 
-def _of_path(path: str, entry: Entry, is_listed: bool, roots: Sequence[Path]) -> Iterator[str]:
-    if path.endswith(_OURS):
-        return
-    if path.startswith(_KERNEL):
-        if entry.number in _OPENS and path.startswith(("/sys/", "/proc/sys/")):
-            yield from _content(path)
-        return
-    if entry.result in _MISSING:
-        if not os.path.lexists(path):
-            yield f"l{path}"
-        return
-    if entry.result < 0:
-        return
-    status = os.stat(path)
-    inside = any(Path(path).is_relative_to(root) for root in roots)
-    if stat.S_ISDIR(status.st_mode) and not (is_listed and inside):
-        yield f"g{_names(path)} {path}" if is_listed else f"k{path}"
-        return
-    seconds, nanoseconds = divmod(status.st_mtime_ns, 10**9)
-    yield f"f{status.st_size} {seconds} {nanoseconds} {path}"
+    def _path(self, text: str) -> str:
+        path = join(self.here, text)
+        return path if ".." in text else normpath(path)
+
+    def before_recording(self, variables: Mapping[str, str]) -> Iterator[str]:
+        """Yield guards of what Python read before it was recorded."""
+        files = [" ".join(entry.words[2:]) for entry in self.saved if entry.words[:1] == ("file",)]
+        for path in (*files, *(f"{root}/pyvenv.cfg" for root in self.roots), _TIME_ZONE):
+            if isabs(path):
+                yield from self._of_file(path) if Path(path).exists() else (f"l{path}",)
+        folders = variables.get("PYTHONPATH", "")
+        if folders and not all(map(isabs, folders.split(":"))):
+            yield f"d{self.here}"
+
+    def of_calls(self) -> Iterator[str]:
+        """Yield guards of the system calls."""
+        for entry in self.saved:
+            if entry.kind != "call":
+                continue
+            if entry.number == Call.UNAME:
+                yield f"h{entry.text}"
+            elif entry.number == Call.SCHED_GETAFFINITY and entry.text:
+                yield f"q{entry.text}"
+            elif entry.number == Call.PRLIMIT64:
+                soft, hard = resource.getrlimit(entry.arguments[1])
+                yield f"r{entry.arguments[1]} {soft & _64_BITS} {hard & _64_BITS}"
+            elif entry.number == Call.IOCTL and 0 <= entry.arguments[0] < 3:
+                yield f"t{entry.arguments[0]}"
+            elif entry.number == Call.GETCWD:
+                yield f"d{self.here}"
+            elif entry.number in _LOOKS and entry.text and entry.text not in self.made:
+                if not entry.text.startswith("/"):
+                    yield f"d{self.here}"
+                yield from self._of_look(self._path(entry.text), entry)
+
+    def _of_look(self, path: str, entry: Entry) -> Iterator[str]:
+        if path.endswith(_OURS) or re.match(_PROCESS, path):
+            return
+        if entry.result in _MISSING:
+            if not lexists(path):
+                yield f"l{path}"
+        elif entry.result >= 0 and path.startswith(_KERNEL):
+            is_read = entry.number in _OPENS and path.startswith(("/sys/", "/proc/sys/"))
+            yield from _content(path) if is_read else (f"v{path}",)
+        elif entry.result >= 0:
+            yield from self._of_file(path)
+
+    def _of_file(self, path: str) -> Iterator[str]:
+        status = Path(path).stat()
+        seconds, nanoseconds = divmod(status.st_mtime_ns, 10**9)
+        is_folder = stat.S_ISDIR(status.st_mode)
+        inside = any(map(Path(path).is_relative_to, self.roots))
+        if is_folder and not (inside and Path(path).name not in _CHANGING):
+            if path in self.listed_whole:
+                yield f"G{_names(path, is_whole=True)} {path}"
+            elif path in self.listed:
+                yield f"g{_names(path, is_whole=False)} {path}"
+            else:
+                yield f"k{path}"
+            return
+        if not is_folder and status.st_mtime_ns >= self.since_ns:
+            raise ChangedError(f"{path} changed meanwhile")
+        yield f"f{status.st_size} {seconds} {nanoseconds} {path}"
 
 
 def _content(path: str) -> Iterator[str]:
@@ -128,11 +213,11 @@ def _content(path: str) -> Iterator[str]:
         yield f"c{content.hex()} {path}"
 
 
-def _names(folder: str) -> int:
-    """Return a digest of the names in a folder that may be modules, in any order."""
+def _names(folder: str, *, is_whole: bool) -> int:
+    """Return a digest of the names in a folder, in any order; of those that may be modules."""
     total = 0
     for name in os.listdir(folder):
-        if ("." not in name or name.endswith(_MODULES)) and name != "__pycache__":
+        if is_whole or (("." not in name or name.endswith(_MODULES)) and name != "__pycache__"):
             digest = _FNV_BASIS
             for byte in os.fsencode(name):
                 digest = (digest ^ byte) * _FNV_PRIME & _64_BITS

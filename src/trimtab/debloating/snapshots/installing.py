@@ -32,11 +32,16 @@ def snapshot_name(program: Program) -> str:
 
 
 def install_snapshot(environment: Path, name: str, image: Path, guards: bytes) -> int:
-    """Put a snapshot into the environment, which has none of this name; return its bytes."""
+    """Put a snapshot into the environment, which has none of this name; return its bytes.
+
+    `guards` are as `guards.guards` returns them.
+    """
     folder = environment / _FOLDER
     _copy(native_path("trimtab-restore"), folder / _RESTORER, _PROGRAM)
     _copy(image, folder / name, _OWN)
-    _write_guards(environment, {**_guards(environment), name: guards})
+    _write_guards(
+        environment, {**_guards(environment), name: b"=" + os.fsencode(name) + b"\0" + guards}
+    )
     use_snapshots(environment, True)
     return (folder / name).stat().st_size
 

@@ -1,6 +1,6 @@
 """What a start asked of the world, as `native/snapshot/record.c` and `inside_program` wrote it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -13,6 +13,7 @@ class Call(IntEnum):
     STAT = 4
     LSTAT = 6
     ACCESS = 21
+    IOCTL = 16
     GETPID = 39
     UNAME = 63
     GETDENTS = 78
@@ -21,7 +22,13 @@ class Call(IntEnum):
     UNLINK = 87
     READLINK = 89
     GETTIMEOFDAY = 96
+    GETRUSAGE = 98
+    SYSINFO = 99
+    TIMES = 100
+    GETPPID = 110
+    GETGROUPS = 115
     STATFS = 137
+    GETTID = 186
     TIME = 201
     SCHED_GETAFFINITY = 204
     GETDENTS64 = 217
@@ -71,7 +78,7 @@ def _entries(log: bytes) -> Iterator[Entry]:
             words = tuple(rest.split(" "))
             if words[0] == "begin":
                 importing.append(_imported(words[1], words[2]))
-            elif words[0] in ("end", "failed"):
+            elif words[0] in ("end", "failed") and len(importing) > 1:
                 importing.pop()
             yield Entry(kind, words=words, module=importing[-1])
         elif kind == "call":
@@ -81,6 +88,21 @@ def _entries(log: bytes) -> Iterator[Entry]:
         else:
             number, _, _, _, text = rest.split(" ", 4)
             yield Entry(kind, int(number), text=text, module=importing[-1])
+
+
+def own_modules(log: Sequence[Entry], roots: Sequence[Path]) -> dict[str, str]:
+    """Return the files of the modules that belong to the program, by their names without a dot:
+    __main__, and those in no folder of libraries, which are below the environments `roots`.
+    """
+    libraries = [root / below for root in roots for below in ("lib", "lib64", "local")]
+    own = {"__main__": ""}
+    for entry in log:
+        if entry.words[:1] == ("file",):
+            file = " ".join(entry.words[2:])
+            is_library = any(map(Path(file).is_relative_to, libraries))
+            if entry.words[1] == "__main__" or (Path(file).is_absolute() and not is_library):
+                own[entry.words[1].partition(".")[0]] = file
+    return own
 
 
 def _imported(importer: str, asked: str) -> str:

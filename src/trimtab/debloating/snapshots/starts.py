@@ -12,7 +12,7 @@ from trimtab.debloating.snapshots.making import NoSnapshot, Snapshot, make_snaps
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.files import remove_tree
-from trimtab.profiling.runs.from_workload import absolute
+from trimtab.profiling.runs.from_workload import absolute, command_line
 from trimtab.records.imports.saved_starts import SavedStarts, WorkloadStart
 
 
@@ -51,7 +51,8 @@ def save_start(
         found = shutil.which(first, path=program.environment["PATH"]) or first
         variables = {**program.environment, "PATH": path}
         typed = replace(program, command=(found, *words), environment=variables)
-        return make_snapshot(environment, typed)
+        has_own_folder = any("{output}" in word for word in command_line(workload))
+        return make_snapshot(environment, typed, for_all_arguments=has_own_folder)
     finally:
         remove_tree(run_folder)
 

@@ -57,7 +57,7 @@ class StartsFromSnapshots(TargetSection):
                 Column("snapshot_s", "From a snapshot, s", 3),
                 spread_column("start_reduction", "less, %"),
                 Column("snapshot_mb", "Snapshot, MB", 1),
-                Column("reason", "It ends before, or there is none because"),
+                Column("reason", "Its program's next act, or why there is none"),
                 Column("source", "Source"),
             ),
             tuple(_row(target, start) for target, start in self._starts()),

@@ -15,8 +15,8 @@ class WorkloadStart:
 
     `pairs_s` are the seconds of starts without the snapshot and with it, in turn: to the mark
     `first_iteration`, or else of the whole run. `before_s` and `after_s` are their medians, None
-    without a snapshot. `reason` is the program's next act, which ends the snapshot, or why there is
-    none.
+    without a snapshot. `reason` is the program's next act, which no snapshot can have, or why
+    there is none.
     """
 
     workload: Word

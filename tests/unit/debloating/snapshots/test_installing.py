@@ -25,7 +25,7 @@ def environment(tmp_path: Path) -> Path:
     (environment / HOOK).parent.mkdir(parents=True)
     (environment / HOOK).write_text(LINE.format(1))
     for name in ("a", "b"):
-        assert install_snapshot(environment, name, image(tmp_path, name), guards(name)) == 4
+        assert install_snapshot(environment, name, image(tmp_path, name), texts()) == 4
     return environment
 
 
@@ -35,8 +35,12 @@ def image(folder: Path, text: str) -> Path:
     return path
 
 
+def texts(more: str = "") -> bytes:
+    return f"eA=.\0eB==b\0{more}.\0".encode()
+
+
 def guards(name: str, more: str = "") -> bytes:
-    return f"={name}\0eA=.\0eB==b\0{more}.\0".encode()
+    return f"={name}\0".encode() + texts(more)
 
 
 def files(environment: Path) -> dict[str, bytes]:
@@ -53,7 +57,7 @@ def test_both_are_there_with_the_guards_of_both(environment: Path) -> None:
 def test_one_takes_its_own_place_only(environment: Path, tmp_path: Path) -> None:
     remove_snapshot(environment, "a")
     assert files(environment) == {"b": b"bbbb", "guards": guards("b")}
-    install_snapshot(environment, "a", image(tmp_path, "c"), guards("a", "n C\0"))
+    install_snapshot(environment, "a", image(tmp_path, "c"), texts("n C\0"))
     both = guards("b") + guards("a", "n C\0")
     assert files(environment) == {"a": b"cccc", "b": b"bbbb", "guards": both}
 
