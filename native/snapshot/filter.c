@@ -1,16 +1,12 @@
-/* The filter that stops system calls, and the functions of the vdso, which are none, as system calls. */
+/* The filter that stops system calls. */
 #define _GNU_SOURCE
 #include <asm/unistd_64.h>
-#include <elf.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 
 #include "recorded_call.h"
@@ -79,40 +75,4 @@ int install_filter(void) {
   answer(&filter, SECCOMP_RET_TRAP);
   struct sock_fprog program = {filter.count, filter.code};
   return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
-}
-
-/* Make a function of the vdso `mov $number, %eax; syscall; ret`. */
-static void make_call(uint8_t *function, uint32_t number) {
-  function[0] = 0xb8;
-  memcpy(function + 1, &number, sizeof number);
-  memcpy(function + 5, "\x0f\x05\xc3", 3);
-}
-
-int stop_clocks(void) {
-  static const struct { const char *name; uint32_t number; } clocks[] = {
-      {"__vdso_clock_gettime", __NR_clock_gettime}, {"__vdso_gettimeofday", __NR_gettimeofday}, {"__vdso_time", __NR_time}};
-  uint8_t *vdso = (uint8_t *)getauxval(AT_SYSINFO_EHDR);
-  if (!vdso) return 1;
-  const Elf64_Ehdr *header = (const void *)vdso;
-  const Elf64_Phdr *parts = (const void *)(vdso + header->e_phoff);
-  const Elf64_Sym *symbols = NULL;
-  const char *names = NULL;
-  const uint32_t *hash = NULL;
-  uint64_t bytes = 0;
-  for (int i = 0; i < header->e_phnum; i++) {
-    if (parts[i].p_type == PT_LOAD) bytes = parts[i].p_memsz;
-    if (parts[i].p_type != PT_DYNAMIC) continue;
-    for (const Elf64_Dyn *each = (const void *)(vdso + parts[i].p_offset); each->d_tag; each++) {
-      if (each->d_tag == DT_SYMTAB) symbols = (const void *)(vdso + each->d_un.d_ptr);
-      if (each->d_tag == DT_STRTAB) names = (const void *)(vdso + each->d_un.d_ptr);
-      if (each->d_tag == DT_HASH) hash = (const void *)(vdso + each->d_un.d_ptr);
-    }
-  }
-  /* Newer ones have DT_GNU_HASH alone; the symbols end where the names begin. */
-  size_t count = hash ? hash[1] : symbols && names ? (size_t)((const uint8_t *)names - (const uint8_t *)symbols) / sizeof *symbols : 0;
-  if (!count || mprotect(vdso, (bytes + 4095) & ~4095UL, PROT_READ | PROT_WRITE | PROT_EXEC)) return 0;
-  for (size_t i = 0; i < count; i++)
-    for (size_t clock = 0; clock < sizeof clocks / sizeof *clocks; clock++)
-      if (!strcmp(names + symbols[i].st_name, clocks[clock].name)) make_call(vdso + symbols[i].st_value, clocks[clock].number);
-  return 1;
 }

@@ -1,5 +1,6 @@
-/* The Python module by which a program's start is recorded, and saved as a snapshot. Its users are in
- * src/trimtab/debloating/snapshots/inside_program. */
+/* The Python module by which a program's start is recorded, and saved as a snapshot. Its users are
+ * src/trimtab/debloating/snapshots/inside_program, with src/trimtab/debloating/snapshots/watching and
+ * src/trimtab/debloating/snapshots/renewing. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -73,8 +74,8 @@ static void *none(void) {
 
 static void *text_or_none(const char *text) { return text ? PyUnicode_FromString(text) : none(); }
 
-/* A copy of the variables as they were when recording began. */
-static char **variables_before;
+/* Copies of the variables as they were when recording began, and when it ended. */
+static char **variables_before, **variables_after;
 
 static char **copy_of(char **variables) {
   size_t count = 0;
@@ -131,23 +132,23 @@ static const char *find(char **variables, const char *text, size_t bytes) {
   return NULL;
 }
 
+/* Set the variable "NAME=VALUE", or unset it. */
+static void change(const char *text, int is_set) {
+  size_t bytes = strcspn(text, "=");
+  char *name = strndup(text, bytes);
+  if (name && is_set && text[bytes]) setenv(name, text + bytes + 1, 1);
+  if (name && !is_set) unsetenv(name);
+  free(name);
+}
+
 /* Change this process's variables as the start changed its own. */
 static void change_variables(char **before, char **after) {
   for (char **each = after; *each; each++) {
-    size_t bytes = strcspn(*each, "=");
-    const char *old = find(before, *each, bytes);
-    if (!old || strcmp(old, *each)) {
-      char *name = strndup(*each, bytes);
-      if ((*each)[bytes]) setenv(name, *each + bytes + 1, 1);
-      free(name);
-    }
+    const char *old = find(before, *each, strcspn(*each, "="));
+    if (!old || strcmp(old, *each)) change(*each, 1);
   }
-  for (char **each = before; *each; each++) {
-    size_t bytes = strcspn(*each, "=");
-    char *name = strndup(*each, bytes);
-    if (!find(after, *each, bytes)) unsetenv(name);
-    free(name);
-  }
+  for (char **each = before; *each; each++)
+    if (!find(after, *each, strcspn(*each, "="))) change(*each, 0);
 }
 
 /* save(path): why this process is not saved, or None when it is; in each process that goes on from the
@@ -156,12 +157,13 @@ static void change_variables(char **before, char **after) {
 static void *save(void *self, void *arguments) {
   const char *path, *why;
   void **heap_end = dlsym(NULL, "__curbrk");
-  char **after = environ;
   long *stack;
   int status = 0;
   (void)self;
   if (!PyArg_ParseTuple(arguments, "y", &path)) return NULL;
-  if (!heap_end || !variables_before) return PyUnicode_FromString("this C library is not known");
+  variables_after = copy_of(environ);
+  if (!heap_end || !variables_before || !variables_after) return PyUnicode_FromString("this C library is not known");
+  if (!has_first_processors()) return PyUnicode_FromString("it chose other processors");
   if (!has_mask_of_start()) return PyUnicode_FromString("it blocks signals");
   if (has_unforked()) return PyUnicode_FromString("it has memory that its children lack");
   fflush(NULL);
@@ -177,8 +179,9 @@ static void *save(void *self, void *arguments) {
   if (why) return PyUnicode_FromString(why);
   if (!stack) _exit(IS_DONE);
   char **words = (char **)(stack + 1), **variables = words + stack[0] + 1;
+  end_record();
   tell_library(heap_end, variables);
-  change_variables(variables_before, after);
+  change_variables(variables_before, variables_after);
   void *new_words = list_of(words), *new_variables = list_of(environ);
   return new_words && new_variables ? PyTuple_Pack(2, new_words, new_variables) : NULL;
 }

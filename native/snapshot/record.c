@@ -52,6 +52,8 @@ void note(const char *text) {
   if (bytes > 0) write_line(line, (size_t)bytes < sizeof line ? (size_t)bytes + 1 : sizeof line);
 }
 
+void end_record(void) { log_file = -1; }
+
 int has_open_files(void) {
   for (long file = STANDARD_FILES; file < MOST_OPEN; file++)
     if (recorded_call(__NR_fcntl, file, F_GETFD, 0, 0, 0, 0) >= 0) return 1;
@@ -154,6 +156,7 @@ const char *record_calls(const char *path) {
   sigemptyset(&action.sa_mask);
   if (log_file < 0 || sigaction(SIGSYS, &action, NULL)) return "SIGSYS cannot be handled";
   unblock_in_handlers();
+  remember_processors();
   recorded_call(__NR_rt_sigprocmask, SIG_BLOCK, 0, (long)&first_mask, sizeof first_mask, 0, 0);
   if (!stop_clocks()) return "the vdso cannot be changed";
   if (!install_filter()) return "seccomp is not to be had here";

@@ -13,4 +13,10 @@ int has_mask_of_start(void);
 /* Append a line of the program's own. */
 void note(const char *text);
 
+/* In a process that goes on: it has no log. */
+void end_record(void);
+
+/* Whether this thread may use the same processors as when recording began. */
+int has_first_processors(void);
+
 #endif

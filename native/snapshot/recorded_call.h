@@ -23,7 +23,7 @@ void allow_fork(void);
 void describe(long number, const greg_t *registers, long result, char *to, size_t room);
 void path_at(long folder, const char *path, char *to, size_t room);
 
-/* filter.c: return 0 if that cannot be. */
+/* filter.c, clocks.c: return 0 if that cannot be. */
 int install_filter(void);
 int stop_clocks(void);
 
@@ -34,5 +34,8 @@ enum shape {
 };
 
 enum shape shape_of(long number);
+
+/* visible.c: keep which processors this thread may use, for has_first_processors (record.h). */
+void remember_processors(void);
 
 #endif

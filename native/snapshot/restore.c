@@ -5,6 +5,7 @@
  * program is, without any library. If a place is taken or a file differs, it starts the program instead. */
 #include <asm/prctl.h>
 #include <asm/unistd_64.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/auxvec.h>
 #include <linux/mman.h>
@@ -28,11 +29,16 @@ static const char *after_equals(const char *text) {
   return text;
 }
 
+static _Noreturn void end_process(void) {
+  for (;;) kernel(__NR_exit_group, NOT_FOUND, 0, 0, 0, 0, 0);
+}
+
 /* The last two variables. */
 static char **own_variables(long *stack) {
   char **first = (char **)(stack + 1 + stack[0] + 1), **end = first;
   while (*end) end++;
-  return end - first < 2 ? NULL : end - 2;
+  if (end - first < 2) end_process();
+  return end - 2;
 }
 
 /* Their text stays in /proc/self/environ. */
@@ -48,14 +54,25 @@ static _Noreturn void start_program(void) {
   const char *program = after_equals(own[1]);
   own[1] = NULL;
   kernel(__NR_execve, (long)program, (long)(first_stack + 1), (long)(first_stack + 1 + first_stack[0] + 1), 0, 0, 0);
-  for (;;) kernel(__NR_exit_group, NOT_FOUND, 0, 0, 0, 0, 0);
+  end_process();
 }
 
 static int is_error(long result) { return (unsigned long)result >= -4095UL; }
 
+/* A place may be taken as the kernel chose it for this process's stack: it chooses anew. The first letter of
+ * the last variable counts. */
+static _Noreturn void try_again(void) {
+  enum { FIRST_LETTER = 'T', TRIES = 4 };
+  char **own = own_variables(first_stack);
+  if (own[1][0]++ < FIRST_LETTER + TRIES)
+    kernel(__NR_execve, (long)"/proc/self/exe", (long)(first_stack + 1), (long)(first_stack + 1 + first_stack[0] + 1), 0, 0, 0);
+  start_program();
+}
+
 static void map_at(uint64_t begin, uint64_t end, long protection, long flags, long file, uint64_t offset) {
   long at = kernel(__NR_mmap, (long)begin, (long)(end - begin), protection, flags | MAP_FIXED_NOREPLACE, file,
                    (long)offset);
+  if (at == -EEXIST) try_again();
   if (at != (long)begin) start_program();
 }
 
@@ -209,7 +226,6 @@ static const struct snapshot *open_image(long data) {
 
 __attribute__((used)) _Noreturn static void restore(long *stack) {
   char **own = own_variables(first_stack = stack);
-  if (!own) kernel(__NR_exit_group, NOT_FOUND, 0, 0, 0, 0, 0);
   long data = kernel(__NR_openat, AT_FDCWD, (long)after_equals(own[0]), O_RDONLY | O_CLOEXEC, 0, 0, 0);
   const struct snapshot *image = open_image(data);
   move_kernel_parts(image);

@@ -33,23 +33,25 @@ struct scratch {
 static const char zeros[PAGE];
 
 /* Keep the registers; returns 0, and the new process's first stack in a process that goes on. */
-__attribute__((naked, returns_twice, noinline)) static long keep_registers(struct registers *to __attribute__((unused))) {
-  __asm__(
-      "movq %rbx, 0(%rdi)\n\t"
-      "movq %rbp, 8(%rdi)\n\t"
-      "movq %r12, 16(%rdi)\n\t"
-      "movq %r13, 24(%rdi)\n\t"
-      "movq %r14, 32(%rdi)\n\t"
-      "movq %r15, 40(%rdi)\n\t"
-      "leaq 8(%rsp), %rax\n\t"
-      "movq %rax, 48(%rdi)\n\t"
-      "movq (%rsp), %rax\n\t"
-      "movq %rax, 56(%rdi)\n\t"
-      "stmxcsr 64(%rdi)\n\t"
-      "fnstcw 68(%rdi)\n\t"
-      "xorl %eax, %eax\n\t"
-      "ret");
-}
+extern long keep_registers(struct registers *to) __attribute__((returns_twice, visibility("hidden")));
+__asm__(
+    ".text\n"
+    ".hidden keep_registers\n"
+    "keep_registers:\n\t"
+    "movq %rbx, 0(%rdi)\n\t"
+    "movq %rbp, 8(%rdi)\n\t"
+    "movq %r12, 16(%rdi)\n\t"
+    "movq %r13, 24(%rdi)\n\t"
+    "movq %r14, 32(%rdi)\n\t"
+    "movq %r15, 40(%rdi)\n\t"
+    "leaq 8(%rsp), %rax\n\t"
+    "movq %rax, 48(%rdi)\n\t"
+    "movq (%rsp), %rax\n\t"
+    "movq %rax, 56(%rdi)\n\t"
+    "stmxcsr 64(%rdi)\n\t"
+    "fnstcw 68(%rdi)\n\t"
+    "xorl %eax, %eax\n\t"
+    "ret\n");
 
 static long read_all(const char *path, char *to, long room) {
   long file = kernel(__NR_open, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0), got, bytes = 0;

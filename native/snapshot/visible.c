@@ -78,11 +78,20 @@ static int is_record(const char *path) {
   return bytes >= sizeof record - 1 && !strcmp(path + bytes - (sizeof record - 1), record);
 }
 
-/* Libraries for several threads try whether they may set what is set already. */
-static int is_own_affinity(const void *mask, size_t bytes) {
-  uint8_t own[MASK_BYTES];
-  long size = recorded_call(__NR_sched_getaffinity, 0, sizeof own, (long)own, 0, 0, 0);
-  return !mask || (size > 0 && (bytes < (size_t)size || !memcmp(mask, own, (size_t)size)));
+/* Libraries for several threads give their first thread other processors and then those of before. */
+static uint8_t first_processors[MASK_BYTES];
+
+static void get_processors(uint8_t to[MASK_BYTES]) {
+  memset(to, 0, MASK_BYTES);
+  recorded_call(__NR_sched_getaffinity, 0, MASK_BYTES, (long)to, 0, 0, 0);
+}
+
+void remember_processors(void) { get_processors(first_processors); }
+
+int has_first_processors(void) {
+  uint8_t now[MASK_BYTES];
+  get_processors(now);
+  return !memcmp(now, first_processors, MASK_BYTES);
 }
 
 static int is_standard(long file) { return file >= 0 && file < STANDARD_FILES; }
@@ -120,7 +129,7 @@ int is_visible(long number, const greg_t *registers) {
     case BARRIER: return first != 0;
     case HANDLER: return first == SIGSYS && second;
     case NEW_PROCESS: return !may_fork;
-    case SET_AFFINITY: return first != 0 || !is_own_affinity((const void *)third, (size_t)second);
+    case SET_AFFINITY: return first != 0;
     default: return 0;
   }
 }

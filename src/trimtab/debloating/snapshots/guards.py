@@ -60,6 +60,7 @@ _FIND_PACKAGES = (
     "setuptools",
     "zipp",
 )
+_BYTE_CODE = "/__pycache__/"  # of sources, which are compared
 _LARGEST_CONTENT = 4095
 _FNV_BASIS, _FNV_PRIME, _64_BITS = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 
@@ -85,8 +86,8 @@ def guards(
 
     `saved` is what the saved process did up to its point, from `since_ns` on, and `recorded` what
     one did that was watched; `words` are the command as far as it is compared, None at its end if
-    there may be no more, and `variables` its environment. `roots` are folders in which nothing is added or removed without a
-    change of the folder's time.
+    there may be no more, and `variables` its environment. `roots` are folders in which nothing is
+    added or removed without a change of the folder's time.
 
     Raises ChangedError if a file changed since.
     """
@@ -174,7 +175,7 @@ class _Found:
                 yield from self._of_look(self._path(entry.text), entry)
 
     def _of_look(self, path: str, entry: Entry) -> Iterator[str]:
-        if path.endswith(_OURS) or re.match(_PROCESS, path):
+        if path.endswith(_OURS) or re.match(_PROCESS, path) or _BYTE_CODE in path:
             return
         if entry.result in _MISSING:
             if not lexists(path):

@@ -14,7 +14,7 @@ from trimtab.debloating.snapshots.log import Entry, entries
 from trimtab.native import native_path
 from trimtab.processes.program import Program
 
-_INSIDE = Path(__file__).with_name("inside_program.py")
+_INSIDE = ("inside_program.py", "watching.py", "renewing.py")
 _PATIENCE_S = 600.0
 
 
@@ -63,9 +63,10 @@ def _saved(
             # What differs in another process was drawn by chance, and is drawn anew.
             states = _states(_started(ready, place / f"other-{number}", number))
             since_ns = time.time_ns()
-            saved = choosing.before(_started(ready, made, number, states), number)
-            if len(_states(saved)) != len(states):
+            log_of_saved = _started(ready, made, number, states)
+            if len(_states(log_of_saved)) != len(states):
                 raise NotSavedError("its generators of random numbers differ between runs")
+            saved = choosing.before(log_of_saved, number)
             words = _words(made, saved, choosing.reads_arguments(watched))
             return made / "image", guards(saved, watched, words, ready.environment, roots, since_ns)
         except (NotSavedError, ChangedError) as error:
@@ -104,9 +105,9 @@ def _started(
     folder.mkdir()
     library = folder / "trimtab_snapshot.abi3.so"
     shutil.copyfile(native_path("libtrimtab-snapshot.so"), library)
-    script = folder / "start.py"
-    shutil.copyfile(_INSIDE, script)
-    environment = {**program.environment, "TRIMTAB_SNAPSHOT": str(script)}
+    for name in _INSIDE:
+        shutil.copyfile(Path(__file__).with_name(name), folder / name)
+    environment = {**program.environment, "TRIMTAB_SNAPSHOT": str(folder / _INSIDE[0])}
     task = ""
     if not number:  # a library that is loaded first sees which variables are asked for
         before = program.environment.get("LD_PRELOAD")
