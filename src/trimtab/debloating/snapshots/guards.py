@@ -32,6 +32,7 @@ _STEERING = (
     "PYTHON", "LD_", "GLIBC_", "MALLOC_", "TRIMTAB_", "LC_", "LANG",
     "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_",
 )  # fmt: skip
+_RENEWED = "PYTHONUNBUFFERED"  # by which streams are made again (renewing.py)
 # Which the C library asks for without getenv.
 _C_LIBRARY = (
     "TZ", "TZDIR", "LOCPATH", "NLSPATH", "GCONV_PATH", "OUTPUT_CHARSET", "POSIXLY_CORRECT",
@@ -71,7 +72,7 @@ class ChangedError(Exception):
 
 def is_steering(name: str) -> bool:
     """Return whether a variable steers Python, C libraries or the dynamic linker."""
-    return name.startswith(_STEERING) or name in _C_LIBRARY
+    return (name.startswith(_STEERING) and name != _RENEWED) or name in _C_LIBRARY
 
 
 def guards(
