@@ -1,5 +1,6 @@
 """The rule save_start: snapshots of the programs of a verified environment, where a YAML asks."""
 
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +48,10 @@ def test_nothing_that_measures_the_environment_sees_a_snapshot(
     snapshots = saved / "env/trimtab/snapshots"
     # How much the start of so small a program takes less depends on the machine.
     assert snapshots.exists() == bool(start.size_bytes) != ("too little" in start.reason)
+    if snapshots.exists():  # it is for starts that a person types, without what Snakemake sets
+        guards = (snapshots / "guards").read_bytes()
+        assert b"\0eTRIMTAB_" not in guards
+        assert os.environ.get("TMPDIR", "/tmp") != "/tmp" or b"\0nTMPDIR\0" in guards
     before = read_json(saved / "compressed.json")["after_bytes"]
     for rule, file in (("verify", "verify"), ("weigh", "compressed")):
         snapshots.mkdir(exist_ok=True)

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.snapshots.installing import remove_snapshots
-from trimtab.debloating.snapshots.making import NoSnapshot, Snapshot, make_snapshot
+from trimtab.debloating.snapshots.making import RUNS, NoSnapshot, Snapshot, make_snapshot
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.files import remove_tree
 from trimtab.profiling.runs.from_workload import absolute, command_line
+from trimtab.progress import runs_to_do
 from trimtab.records.imports.saved_starts import SavedStarts, WorkloadStart
 
 
@@ -25,10 +26,11 @@ def save_starts(
     """
     remove_snapshots(environment)
     starts = []
-    for workload in workloads:
-        run_folder = destination / "starts" / workload.name
-        made = save_start(target_of(name, workloads), workload, run_folder, environment)
-        starts.append(_recorded(workload.name, made))
+    with runs_to_do("save the starts", len(workloads) * RUNS):
+        for workload in workloads:
+            run_folder = destination / "starts" / workload.name
+            made = save_start(target_of(name, workloads), workload, run_folder, environment)
+            starts.append(_recorded(workload.name, made))
     remove_tree(destination / "starts")
     document = SavedStarts(target=name, hardware=hardware, workloads=starts)
     document.write(destination / "start.json")
