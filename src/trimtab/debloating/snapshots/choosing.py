@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from trimtab.debloating.snapshots.log import Call, Entry, own_modules
+from trimtab.debloating.snapshots.log import OPENS, VARIABLES, Call, Entry, made_files, own_modules
 
 _MAIN = "__main__"
 _SEED_BYTES = 2496  # what `random` asks the kernel for
@@ -12,6 +12,9 @@ _RENEWED = {
     (16, "numpy"), (16, "scipy"), (16, "sklearn"), (16, "pandas"),  # seeds of generators
     (32, "multiprocessing"),  # the key by which processes know each other
 }  # fmt: skip
+# Seeds of hash tables, and names of things in the process, which nothing outside sees.
+_INSIDE = {(64, "pydantic"), (16, "opentelemetry"), (16, "fastapi")}
+_INSECURE = 4  # GRND_INSECURE: nothing secret; Rust's hash tables
 _NAME_OF_FILE = (8, 1)  # the C library's for names of temporary files, and for its heap
 _CLOCKS = {Call.TIME, Call.GETTIMEOFDAY}
 # What a program asks of its own process, or of the machine at this time.
@@ -19,8 +22,10 @@ _OF_PROCESS = {
     Call.GETPID, Call.GETPPID, Call.GETTID, Call.GETGROUPS, Call.GETRUSAGE, Call.TIMES,
     Call.SYSINFO,
 }  # fmt: skip
+# Fortran's library asks too, and writes to all streams as to a pipe.
+_OF_STREAM = {Call.FSTAT, Call.NEWFSTATAT, Call.LSEEK}
 _REALTIME = 0
-_OPENS = {Call.OPEN, Call.OPENAT, Call.OPENAT2}
+_STREAMS = range(3)
 _DEVICES = ("/dev/null", "/dev/shm/")
 _SYSTEM = ("/usr/", "/lib", "/etc/", "/sys/", "/proc/sys/")
 _OF_MACHINE = {"/proc/cpuinfo", "/proc/filesystems", "/proc/version", "/proc"}
@@ -86,16 +91,10 @@ def _points(log: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     """Yield the imports that loaded a module while the start had no file, thread or text of its
     own to write.
     """
-    made = set[str]()
-    for entry in log:
-        is_new = entry.number in _OPENS and entry.arguments[2] & 0o300 == 0o300
-        if (is_new or entry.number == Call.LINK) and entry.result >= 0:
-            made.add(entry.text)
-        elif entry.number in (Call.UNLINK, Call.UNLINKAT):
-            made.discard(entry.text)
-        elif entry.words[:1] == ("end",) and not made:
+    for place, entry in enumerate(log):
+        if entry.words[:1] == ("end",):
             _, number, loaded, importer, is_plain = entry.words
-            if int(loaded) > 0 and is_plain == "1":
+            if int(loaded) > 0 and is_plain == "1" and not made_files(log[:place]):
                 yield int(number), importer
 
 
@@ -114,8 +113,6 @@ def _reason(entry: Entry, roots: Sequence[Path], own: Mapping[str, str]) -> str:
     match entry.kind, entry.words[:1]:
         case "harmful", _:
             return f"system call {entry.number} {entry.text}".strip()
-        case "note", ("asks",) if entry.words[1] == "*":
-            return "it reads all variables of the environment"
         case "note", ("clock",) if entry.words[1].partition(".")[0] in own:
             return "it reads a clock"
     if entry.kind != "call":
@@ -126,9 +123,11 @@ def _reason(entry: Entry, roots: Sequence[Path], own: Mapping[str, str]) -> str:
     )
     if is_own and (is_clock or entry.number in _OF_PROCESS):
         return "it reads a clock or its number"
+    if is_own and entry.number in _OF_STREAM and entry.arguments[0] in _STREAMS:
+        return "it asks what its standard streams are"
     if entry.number == Call.GETRANDOM and not _is_renewed(entry):
         return f"{entry.module} draws by chance"
-    is_read = entry.number in _OPENS and entry.result >= 0 and entry.text not in own.values()
+    is_read = entry.number in OPENS and entry.result >= 0 and entry.text not in own.values()
     if is_read and not _may_read(entry, roots, is_own):
         return f"it reads {entry.text}"
     return ""
@@ -137,14 +136,17 @@ def _reason(entry: Entry, roots: Sequence[Path], own: Mapping[str, str]) -> str:
 def _is_renewed(entry: Entry) -> bool:
     count, flags = entry.arguments[1:]
     top = entry.module.partition(".")[0]
-    is_of_library = (count, flags) == _NAME_OF_FILE
-    return count == _SEED_BYTES or is_of_library or (count, top) in _RENEWED
+    is_known = (count, flags) == _NAME_OF_FILE or (count, top) in _RENEWED | _INSIDE
+    return is_known or not count or count == _SEED_BYTES or flags == _INSECURE
 
 
 def _may_read(entry: Entry, roots: Sequence[Path], is_own: bool) -> bool:
     path = entry.text
-    if path.startswith("/dev/"):
-        return path.startswith(_DEVICES)
+    if path.startswith("/dev/"):  # PyTorch's seed is drawn anew
+        is_seed = path == "/dev/urandom" and entry.module == "torch._C"
+        return is_seed or path.startswith(_DEVICES)
+    if path == VARIABLES:
+        return True
     if path.startswith("/proc/") and not path.startswith("/proc/sys/"):
         return path in _OF_MACHINE or not (is_own or path.endswith(_OF_START))
     is_code = path.endswith(_CODE) or path.startswith(_SYSTEM)

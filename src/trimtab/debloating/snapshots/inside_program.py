@@ -49,6 +49,7 @@ def start(script: "str") -> None:
         "here " + os.path.realpath("."),
         "executable " + sys.executable,
         "name " + name,
+        "locale " + os.environ.get("LC_CTYPE", ""),  # Python may have set it (PEP 538)
         f"words {count}",
         f"path {modules} " + "".join(folder + "\n" for folder in sys.path),
     ]
@@ -209,7 +210,9 @@ class _Importing:
             return []
         import gc
 
-        return gc.get_objects()
+        # Of C++, which the collector does not know.
+        of_torch = getattr(sys.modules.get("torch"), "default_generator", None)
+        return [*gc.get_objects(), of_torch]
 
 
 start(os.environ["TRIMTAB_SNAPSHOT"])

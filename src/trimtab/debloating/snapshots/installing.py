@@ -10,7 +10,7 @@ from trimtab.files import atomic_write, remove_tree
 from trimtab.native import native_path
 from trimtab.processes.program import Program
 
-_FOLDER = Path("trimtab/snapshots")
+FOLDER = Path("trimtab/snapshots")
 _GUARDS, _RESTORER = "guards", "restore"
 _HOOK = "lib/python3*/site-packages/00_trimtab_fallback.pth"
 _CALL = ".start("
@@ -36,7 +36,7 @@ def install_snapshot(environment: Path, name: str, image: Path, guards: bytes) -
 
     `guards` are as `guards.guards` returns them.
     """
-    folder = environment / _FOLDER
+    folder = environment / FOLDER
     _copy(native_path("trimtab-restore"), folder / _RESTORER, _PROGRAM)
     _copy(image, folder / name, _OWN)
     _write_guards(
@@ -54,14 +54,14 @@ def remove_snapshot(environment: Path, name: str) -> None:
         remove_snapshots(environment)
         return
     _write_guards(environment, guards)
-    (environment / _FOLDER / name).unlink(missing_ok=True)
+    (environment / FOLDER / name).unlink(missing_ok=True)
     use_snapshots(environment, True)
 
 
 def remove_snapshots(environment: Path) -> None:
     """Remove all snapshots of the slim `environment`."""
     use_snapshots(environment, False)
-    remove_tree(environment / _FOLDER)
+    remove_tree(environment / FOLDER)
 
 
 def use_snapshots(environment: Path, are_used: bool) -> None:
@@ -84,7 +84,7 @@ def _copy(source: Path, destination: Path, mode: int) -> None:
 
 def _guards(environment: Path) -> dict[str, bytes]:
     """Return the guards of each snapshot: texts that end with a zero byte, from `=NAME` on."""
-    path, found, name = environment / _FOLDER / _GUARDS, dict[str, bytes](), ""
+    path, found, name = environment / FOLDER / _GUARDS, dict[str, bytes](), ""
     for text in path.read_bytes().split(b"\0")[:-1] if path.is_file() else ():
         if text.startswith(b"="):
             name = os.fsdecode(text[1:])
@@ -93,5 +93,5 @@ def _guards(environment: Path) -> dict[str, bytes]:
 
 
 def _write_guards(environment: Path, guards: Mapping[str, bytes]) -> None:
-    with atomic_write(environment / _FOLDER / _GUARDS, _OWN) as temporary:
+    with atomic_write(environment / FOLDER / _GUARDS, _OWN) as temporary:
         temporary.write_bytes(b"".join(guards.values()))

@@ -102,6 +102,7 @@ def state_of(thing: "Any") -> "str | None":
     """Return a digest of the state of a generator of random numbers; None of anything else."""
     kind = type(thing)
     random, numpy = sys.modules.get("random"), sys.modules.get("numpy.random.bit_generator")
+    torch = sys.modules.get("torch._C")
     # By the type alone: `isinstance` asks the object's own code. By the text: None has another hash
     # in each process.
     if (
@@ -112,6 +113,8 @@ def state_of(thing: "Any") -> "str | None":
         state = random.Random.getstate(thing)
     elif numpy is not None and numpy.BitGenerator in kind.__mro__:
         state = thing.state
+    elif torch is not None and torch.Generator in kind.__mro__:
+        state = thing.initial_seed(), thing.get_state().tolist()
     else:
         return None
     return format(hash(int.from_bytes(repr(state).encode(), "big")) & (1 << 64) - 1, "x")

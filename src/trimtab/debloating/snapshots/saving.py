@@ -10,7 +10,7 @@ from pathlib import Path
 from trimtab.debloating.snapshots import choosing
 from trimtab.debloating.snapshots.guards import ChangedError, guards, is_steering
 from trimtab.debloating.snapshots.installing import install_snapshot
-from trimtab.debloating.snapshots.log import Entry, entries
+from trimtab.debloating.snapshots.log import ALL, Entry, asked, entries, made_files
 from trimtab.native import native_path
 from trimtab.processes.program import Program
 
@@ -76,12 +76,13 @@ def _saved(
 
 def _needed(program: Program, watched: Sequence[Entry]) -> dict[str, str]:
     """Return the variables that it asked for: no other value, such as a password, is saved."""
-    asked = {" ".join(entry.words[1:]) for entry in watched if entry.words[:1] == ("asks",)}
-    variables = program.environment.items()
+    names, variables = asked(watched), program.environment.items()
+    if ALL in names:
+        return dict(variables)
     return {
         name: value
         for name, value in variables
-        if name in asked or is_steering(name) or name == "PATH"
+        if name in names or is_steering(name) or name == "PATH"
     }
 
 
@@ -121,12 +122,16 @@ def _started(
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotSavedError(str(error)) from None
+    log = entries(folder / "log") if (folder / "log").exists() else []
+    for file in made_files(log):  # a later start makes them itself
+        if not Path(file).is_relative_to(folder):
+            (program.workdir / file).unlink(missing_ok=True)
     if (folder / "why").exists():
         raise NotSavedError((folder / "why").read_text())
     image = folder / "image"
-    if done.returncode or not (folder / "log").exists() or (number and not image.exists()):
+    if done.returncode or not log or (number and not image.exists()):
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise NotSavedError(
             f"its start cannot be recorded: {said[-1] if said else done.returncode}"
         )
-    return entries(folder / "log")
+    return log
