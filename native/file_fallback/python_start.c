@@ -9,6 +9,7 @@
 #include "place.h"
 #include "python_api.h"
 #include "record.h"
+#include "snapshot_start.h"
 #include "symbol.h"
 
 enum { FIRST_BYTES = 1 << 12, MAGIC_BYTES = 4, PLACES_BYTES = 32 };
@@ -25,7 +26,7 @@ int find_python(void) {
 }
 
 /* As writing.py names them: when the other fallback is loaded. */
-enum { NEVER, WITH_THREADS, AT_ONCE };
+enum { NEVER, WITH_THREADS, AT_ONCE, HAS_SNAPSHOTS = 4 };
 
 static void load_fallback(long when) {
   char path[PATH_BYTES];
@@ -95,16 +96,21 @@ static void start_archive(void *self) {
     hide_once("00_trimtab_fallback.pth");
 }
 
-/* start(when): load the other fallback, and start the archive unless it is damaged. */
+/* start(when): go on from a snapshot; without one load the other fallback, and start the archive unless it
+ * is damaged. */
 static void *start(void *self, void *when) {
   void *modules = find_python() ? py.PySys_GetObject("modules") : NULL;
   if (!modules) return NULL;
   if (!py.PyDict_GetItemString(modules, "trimtab_file_fallback")) {
-    load_fallback(py.PyLong_AsLong(when));
+    long how = py.PyLong_AsLong(when);
+    int is_recorded = is_start_recorded();
+    if (how & HAS_SNAPSHOTS && !is_recorded) go_on_from_snapshot();
+    load_fallback(how & ~HAS_SNAPSHOTS);
     forget_folders();
     start_archive(self);
     py.PyDict_SetItemString(modules, "trimtab_file_fallback", self);
     py.PyErr_Clear();
+    if (is_recorded) record_start();
   }
   py.Py_IncRef(py.none);
   return py.none;

@@ -10,6 +10,7 @@ from trimtab.cli.output.command_group import CommandGroup
 VERBS = {
     "debloat": "Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it.",
     "verify": "Run the debloated program again in both environments and compare what it does.",
+    "snapshot": "Save the debloated program after its imports; later starts go on from there.",
     "check": "Report the size of slim environments; exit with code 3 if one is over budget.",
     "image": "Container images: make them slim, compare two, have several share a layer, or"
     " partition one.",

@@ -8,6 +8,7 @@ from trimtab.cli.output.console import console
 from trimtab.cli.summary import format_scanners, removed_files_in, summary_of
 from trimtab.config.groups.debloat import Debloat, Fallback
 from trimtab.debloating.removal import options_of
+from trimtab.debloating.snapshots.making import NoSnapshot, Snapshot
 from trimtab.errors import escape_control_characters
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.records.built_environment import BuiltEnvironment
@@ -52,6 +53,17 @@ def format_settled(settling: Settling) -> str:
     kept = len(settling.missed) + len(settling.missed_files)
     clean = f"{settling.clean_runs} of {settling.clean_runs} runs missed nothing"
     return f"yes: {clean}" + (f"; {kept:,} missed before, now kept" if kept else "")
+
+
+def format_start(made: Snapshot | NoSnapshot) -> str:
+    """Return what a snapshot is worth, or why there is none."""
+    if isinstance(made, NoSnapshot):
+        return f"usual: no snapshot, {made.why}"
+    change_pct = 100 * (made.after_s / made.before_s - 1)
+    return (
+        f"{made.before_s:.2f} -> {made.after_s:.2f} s ({change_pct:+.0f} %) from a snapshot of"
+        f" {mb(made.size_bytes)} MB, on this machine"
+    )
 
 
 def _less(change: BytesBeforeAfter) -> str:

@@ -42,6 +42,12 @@ def _verify(app: CommandGroup) -> None:
     app.command()(verify)
 
 
+def _snapshot(app: CommandGroup) -> None:
+    from trimtab.cli.environment.snapshot import snapshot
+
+    app.command()(snapshot)
+
+
 def _check(app: CommandGroup) -> None:
     from trimtab.cli.results.check import check
 
@@ -121,6 +127,7 @@ def _doctor(app: CommandGroup) -> None:
 _VERBS: dict[str, Callable[[CommandGroup], None]] = {
     "debloat": _debloat,
     "verify": _verify,
+    "snapshot": _snapshot,
     "check": _check,
     "image": _image,
     "cold-store": _cold_store,

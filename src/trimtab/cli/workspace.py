@@ -26,6 +26,9 @@ from trimtab.debloating.kept_libraries import left_alone
 from trimtab.debloating.libraries.profiled import untraced_libraries
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
 from trimtab.debloating.slimming import OnProgress, locate_in
+from trimtab.debloating.snapshots.installing import remove_snapshots
+from trimtab.debloating.snapshots.making import NoSnapshot, Snapshot
+from trimtab.debloating.snapshots.starts import save_start as save_start_of
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment
@@ -217,6 +220,17 @@ def check_end(folder: Path, usage: Usage) -> None:
         raise UserError(
             f"{folder}: {said}; if that is right, debloat it again with `--ends-with {end}`"
         )
+
+
+def save_start(folder: Path) -> Snapshot | NoSnapshot:
+    """Save the start of the debloated program in `folder`, as a user's shell starts it."""
+    environment, workload = _slim_environment(folder), _workload(folder)
+    return save_start_of(_target(workload), workload, folder / "runs/snapshot", environment)
+
+
+def remove_snapshot(folder: Path) -> None:
+    """Have the debloated program in `folder` start as before."""
+    remove_snapshots(_slim_environment(folder))
 
 
 def _slim_environment(folder: Path) -> Path:

@@ -7,12 +7,13 @@ import typer
 from trimtab.cli import workspace
 from trimtab.cli.config_options.debloat import DEBLOAT, Gpus, Runs, SettleOption
 from trimtab.cli.config_options.group import option_groups
+from trimtab.cli.environment.snapshot import save_start
 from trimtab.cli.output.console import console
 from trimtab.cli.program_options import PROGRAM, ProgramOptions
 from trimtab.cli.result_lines import say_result
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption, slimmed, traced
 from trimtab.cli.workspace_lock import alone_in
-from trimtab.config.groups.debloat import Debloat, Fallback, Gpu, Mode
+from trimtab.config.groups.debloat import Debloat, Fallback, Gpu, Mode, Start
 from trimtab.errors import UserError
 from trimtab.evaluation.outcome.read import outcome_in
 
@@ -56,5 +57,7 @@ def debloat(
     if options.mode == Mode.PUNCH and options.fallback != Fallback.NONE:
         console.notes.print("no fallback with mode punch: a call into removed code is a crash")
     say_result(folder, settling)
+    if options.start == Start.SNAPSHOT:
+        save_start(folder)
     console.path(folder / "env")
     console.result(outcome_in(folder).to_json())
