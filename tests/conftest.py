@@ -1,6 +1,7 @@
 """Tests that were skipped can be run again by themselves, once what they need is there."""
 
 import gc
+import os
 import re
 import signal
 
@@ -12,6 +13,9 @@ hypothesis.settings.register_profile("trimtab", deadline=None)
 hypothesis.settings.load_profile("trimtab")
 
 KEPT = "trimtab/skipped"
+
+# As many processes as cores run tests: threads of linear algebra would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Collection imports everything and lets go of nothing: looking for garbage takes a quarter of it.
 gc.disable()
