@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import pytest
 from project import Project
 
 from trimtab.records.parquet.files import read_table
@@ -16,6 +17,7 @@ WORK = """
 """
 
 
+@pytest.mark.nightly
 def test_a_tuner_knows_what_the_one_before_has_learnt(project: Project) -> None:
     tuners = project.folder / "conf/tuner"
     for name, more in (("first", ""), ("again", "after: first\n")):
