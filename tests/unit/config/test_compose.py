@@ -158,6 +158,10 @@ def test_mistake_in_a_workload_of_the_experiment_that_is_not_the_chosen_one(conf
     targets = "+experiment.targets.both=[lenet5_train,other]"
     with pytest.raises(ConfigError, match=r"workload/other\.yaml: workload\.timeout_s: 0"):
         Configurations(conf, [targets])
+    alone = Configurations(conf, [targets], to_run=False)  # as commands that ask for an option
+    assert alone.option("hardware", "gpu_a40").name == "gpu_a40"
+    with pytest.raises(ConfigError, match="timeout_s: 0"):
+        alone.option("workload", "other")
 
 
 def test_targets_of_different_environments_are_refused(conf: Path) -> None:
