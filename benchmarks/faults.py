@@ -9,6 +9,7 @@ import argparse
 import ctypes
 import errno
 import hashlib
+import importlib
 import json
 import math
 import os
@@ -22,6 +23,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,12 +67,16 @@ class Verb:
 
 @dataclass(frozen=True)
 class Ran:
-    """How a verb ended: its exit code, its standard error, and what the call that failed was on."""
+    """How a verb ended: its exit code, its standard error, and what the call that failed was on.
+
+    `modules` are those that it had imported.
+    """
 
     exit_code: int
     said: str
     hit: str
     counts: dict[str, int]
+    modules: list[str]
 
 
 def compile_program(folder: Path) -> None:
@@ -120,6 +126,13 @@ def environment_of(workspace: Path) -> Any:
     return tree(workspace / "env")
 
 
+def import_all(modules: list[str]) -> None:
+    """Import what a verb did, so that the next processes have it."""
+    for name in modules:
+        with suppress(ImportError):
+            importlib.import_module(name)
+
+
 class Campaign:
     """The verbs on one program in `folder`, in processes that have everything imported."""
 
@@ -155,6 +168,7 @@ class Campaign:
             self.begin(self.verbs[verb])
             ran = self.run(self.verbs[verb])
             assert ran.exit_code == 0, ran.said
+            import_all(ran.modules)
             shutil.copytree(self.workspace, folder / "states" / state, symlinks=True)
 
     def state_of_original(self) -> Any:
@@ -183,8 +197,8 @@ class Campaign:
                 os.killpg(child, signal.SIGKILL)
             time.sleep(0.005)
         exit_code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        hit, counts = json.loads(told.read_text()) if told.exists() else ("", {})
-        return Ran(exit_code, said.read_text(errors="replace"), hit, counts)
+        hit, counts, modules = json.loads(told.read_text()) if told.exists() else ("", {}, [])
+        return Ran(exit_code, said.read_text(errors="replace"), hit, counts, modules)
 
     def _as_child(
         self, verb: Verb, said: Path, told: Path, kind: int, call: int, error: int
@@ -211,7 +225,7 @@ class Campaign:
         hit = self.shim.faults_hit().decode(errors="replace")
         self.shim.faults_begin(-1, ctypes.c_long(0), 0)
         sys.stderr.flush()
-        told.write_text(json.dumps([hit, counts]))
+        told.write_text(json.dumps([hit, counts, [*sys.modules]]))
         os._exit(exit_code)
 
     def points(self, verb: Verb) -> Iterator[tuple[str, int, int]]:
@@ -219,6 +233,7 @@ class Campaign:
         self.begin(verb)
         ran = self.run(verb)
         assert ran.exit_code == 0, ran.said
+        import_all(ran.modules)
         for kind, count in ran.counts.items():
             for call in range(1, count + 1):
                 for error in ERRORS[kind]:

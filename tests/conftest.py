@@ -1,8 +1,10 @@
 """Tests that were skipped can be run again by themselves, once what they need is there."""
 
 import gc
+import os
 import re
 import signal
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -12,6 +14,9 @@ hypothesis.settings.register_profile("trimtab", deadline=None)
 hypothesis.settings.load_profile("trimtab")
 
 KEPT = "trimtab/skipped"
+
+# As many processes as cores run tests: threads of linear algebra would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Collection imports everything and lets go of nothing: looking for garbage takes a quarter of it.
 gc.disable()
@@ -29,6 +34,14 @@ def pytest_configure(config: pytest.Config) -> None:
     of_worker = hasattr(config, "workerinput")  # of xdist, whose controller hears of all tests
     if not of_worker and config.pluginmanager.hasplugin("cacheprovider"):
         config.pluginmanager.register(Skipped(config))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files of which nothing was skipped: importing all takes longer than these tests."""
+    if not config.getoption("--skipped-before") or collection_path.is_dir():
+        return None
+    name = collection_path.relative_to(config.rootpath).as_posix()
+    return name not in {each.split("::")[0] for each in config.cache.get(KEPT, {})} or None
 
 
 # Before pytest-xdist's, which takes the groups from the marks and adds them to the names.

@@ -32,6 +32,7 @@ def grown(tmp_path: Path) -> tuple[Project, GitRepository]:
     return Project(folder), code
 
 
+@pytest.mark.nightly
 def test_it_counts_once_and_again_after_a_commit(grown: tuple[Project, GitRepository]) -> None:
     project, code = grown
     project.succeed(*COMMAND)

@@ -32,11 +32,12 @@ MOST_EDITED = 4
 
 @pytest.fixture
 def extended(tmp_path: Path) -> Project:
-    """A copy of this project with the stage of the folder new_stage."""
+    """A copy of this project with the stage of the folder new_stage; byte code is copied, too."""
     folder = tmp_path / "project"
-    built = ("__pycache__", "*.egg-info")
     for name in PARTS:
-        ignored = shutil.ignore_patterns(*built, *(["results"] if name == "benchmarks" else []))
+        ignored = shutil.ignore_patterns(
+            "*.egg-info", *(["results"] if name == "benchmarks" else [])
+        )
         source, copy = PROJECT / name, folder / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
@@ -44,7 +45,7 @@ def extended(tmp_path: Path) -> Project:
         else:
             shutil.copy2(source, copy)
     (folder / "build").symlink_to(PROJECT / "build")
-    shutil.copytree(NEW, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*built))
+    shutil.copytree(NEW, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     for name, (before, new) in EDITS.items():
         text = (folder / name).read_text()
         assert before in text

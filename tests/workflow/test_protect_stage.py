@@ -35,6 +35,7 @@ def project(tmp_path: Path) -> Project:
     return Project(folder)
 
 
+@pytest.mark.nightly
 def test_it_runs_once_and_stands_beside_every_published_figure(project: Project) -> None:
     project.succeed(*COMMAND)
     paths = [

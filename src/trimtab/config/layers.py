@@ -43,8 +43,8 @@ class ConfigLayers:
 
     They are Hydra's search path: `conf` alone, or before the folder `shipped`.
     `merged` are the files of the last composition in their order, later ones laid over earlier
-    ones, and `choices` the option of each group. Errors are those of Hydra, OmegaConf and YAML,
-    UnreadableFileError, and MistakeError for an override of a key that is not there.
+    ones, and `choices` the option of each group in `whole`. Errors are those of Hydra, OmegaConf
+    and YAML, UnreadableFileError, and MistakeError for an override of a key that is not there.
     """
 
     def __init__(self, conf: Path, overrides: Sequence[str], shipped: Path | None = None) -> None:
@@ -56,6 +56,8 @@ class ConfigLayers:
         self.merged: list[ConfigLayer] = []
         self.choices: dict[str, str] = {}
         self._tree = OmegaConf.create()
+        self._defaults: list[Any] = []  # of the whole, in the order of merging
+        self._overridden: list[Override] = []  # keys
         self._files = Repository(self.folders)
         self._loader = self._files.loader()
 
@@ -80,7 +82,11 @@ class ConfigLayers:
         say of this one is. Interpolations see the other groups as `whole` left them.
         """
         with no_surprise(self.conf):
-            tree = self._composed([*self.overrides, f"{group}='{name}'"], group)
+            defaults = self._with_option(group, name)
+            if defaults is None:
+                tree = self._composed([*self.overrides, f"{group}='{name}'"], group)
+            else:
+                tree = self._merged(defaults, self._overridden, group)
             chosen = self._tree[group]
             self._tree[group] = tree[group]
             try:
@@ -92,10 +98,35 @@ class ConfigLayers:
         for override in OverridesParser.create().parse_overrides(overrides):
             _check_is_no_sweep(override)
         resolved = self._loader.compute_defaults_list("config", overrides, RunMode.RUN)
-        self.choices = dict(resolved.overrides.known_choices)
+        if group is None:
+            self.choices = dict(resolved.overrides.known_choices)
+            self._defaults, self._overridden = resolved.defaults, resolved.config_overrides
+        return self._merged(resolved.defaults, resolved.config_overrides, group)
+
+    def _with_option(self, group: str, name: str) -> list[Any] | None:
+        """Return the files of the whole with this option for the chosen one; None: ask Hydra.
+
+        Hydra resolves all lists again, though an option without such a list changes nothing else.
+        """
+        chosen, new = (f"{group}/{option}" for option in (self.choices.get(group), name))
+        at = [i for i, each in enumerate(self._defaults) if each.package == group]
+        if len(at) != 1 or self._defaults[at[0]].config_path != chosen:
+            return None
+        if not all(map(self._files.stands_alone, (chosen, new))):
+            return None
+        names = {"config", *(str(each.config_path) for each in self._defaults)}
+        if any(self._files.interpolates_defaults(each) for each in names):
+            return None
+        defaults = list(self._defaults)
+        defaults[at[0]] = dataclasses.replace(defaults[at[0]], config_path=new)
+        return defaults
+
+    def _merged(
+        self, resolved: Sequence[Any], overridden: Sequence[Override], group: str | None
+    ) -> DictConfig:
         defaults = [
             default
-            for default in resolved.defaults
+            for default in resolved
             if (group is None or not default.package or default.package.split(".")[0] == group)
             and not str(default.config_path).startswith("hydra/")
         ]
@@ -103,13 +134,6 @@ class ConfigLayers:
             ConfigLayer(self.file(str(default.config_path)), tuple(steps_of(default.package or "")))
             for default in defaults
         ]
-        tree = self._merged(defaults)
-        for override in resolved.config_overrides:
-            if group is None or steps_of(override.key_or_group)[0] == group:
-                _apply(override, tree)
-        return tree
-
-    def _merged(self, defaults: Sequence[Any]) -> DictConfig:
         tree = OmegaConf.create()
         with flag_override(tree, "no_deepcopy_set_nodes", True):
             for default in defaults:
@@ -124,6 +148,9 @@ class ConfigLayers:
                         f"In '{default.config_path}': {type(error).__name__} raised while composing"
                         f" config:\n{error}"
                     ) from error
+        for override in overridden:
+            if group is None or steps_of(override.key_or_group)[0] == group:
+                _apply(override, tree)
         return tree
 
 

@@ -46,7 +46,29 @@ def yaml_values(path: Path, most_bytes: int = MOST_BYTES, most_nodes: int = _MOS
     Raises UnreadableFileError for what is no file, not UTF-8, too large, too deep, has tags or an
     alias of itself, FileNotFoundError without a file, and yaml.YAMLError for what is no YAML.
     """
-    loader = _NoDatesLoader(_text(path, most_bytes, most_nodes))
+    return values_of(path, yaml_text(path, most_bytes), most_nodes)
+
+
+def yaml_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
+    """Return the text of the file at `path`; raises as `yaml_values` does for what is no text."""
+    try:
+        return read_limited(path, most_bytes).decode()
+    except TrimtabError as error:
+        raise UnreadableFileError(str(error)) from None
+    except UnicodeDecodeError as error:
+        problem = f"not UTF-8 text: {error.reason} at byte {error.start}"
+        raise UnreadableFileError(f"{path}: {problem}") from None
+
+
+def values_of(path: Path, text: str, most_nodes: int = _MOST_NODES) -> Any:
+    """Return what `text`, that of the YAML file at `path`, says; raises as `yaml_values` does."""
+    try:
+        problem = _problem_in(text, most_nodes)
+    except yaml.reader.ReaderError as error:
+        problem = f"character {error.position + 1}: a control character"
+    if problem:
+        raise UnreadableFileError(f"{path}, {problem}")
+    loader = _NoDatesLoader(text)
     loader.name = str(path)  # which its errors tell
     try:
         return loader.get_single_data()
@@ -54,23 +76,6 @@ def yaml_values(path: Path, most_bytes: int = MOST_BYTES, most_nodes: int = _MOS
         raise UnreadableFileError(f"{path}: {error}") from None
     finally:
         loader.dispose()
-
-
-def _text(path: Path, most_bytes: int, most_nodes: int) -> str:
-    try:
-        text = read_limited(path, most_bytes).decode()
-    except TrimtabError as error:
-        raise UnreadableFileError(str(error)) from None
-    except UnicodeDecodeError as error:
-        problem = f"not UTF-8 text: {error.reason} at byte {error.start}"
-        raise UnreadableFileError(f"{path}: {problem}") from None
-    try:
-        problem = _problem_in(text, most_nodes)
-    except yaml.reader.ReaderError as error:
-        problem = f"character {error.position + 1}: a control character"
-    if problem:
-        raise UnreadableFileError(f"{path}, {problem}")
-    return text
 
 
 def _problem_in(text: str, most_nodes: int) -> str:

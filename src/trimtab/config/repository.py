@@ -5,12 +5,14 @@ ends in an assertion, or in an error that names no file. So a file's layout is l
 """
 
 import copy
+import io
 import itertools
 import re
 import reprlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
@@ -29,7 +31,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import GrammarParseError, OmegaConfBaseException
 
 from trimtab.config.fields import MistakeError
-from trimtab.config.limits import UnreadableFileError, yaml_values
+from trimtab.config.limits import UnreadableFileError, values_of, yaml_text
 from trimtab.config.root import OF_STAGES
 
 ESCAPED = "write \\${ for a dollar sign and a brace"
@@ -50,7 +52,7 @@ class _File:
 
 
 class Repository:
-    """The files of a configuration in `folders`, earlier ones first, each read and checked once.
+    """The files of a configuration in `folders`, earlier ones first, each read once.
 
     Raises one of MISTAKES for a file that is none of a configuration.
     """
@@ -89,6 +91,17 @@ class Repository:
         files = [file for folder in self._folders for file in (folder / group).glob("*.yaml")]
         return sorted({file.stem for file in files})
 
+    def stands_alone(self, name: str) -> bool:
+        """Whether there is a file of this name, without a list of defaults or a header."""
+        if not self.file(name).is_file():
+            return False
+        file = self._whole(name)
+        return not file.defaults and not _HEADER.search(file.head)
+
+    def interpolates_defaults(self, name: str) -> bool:
+        """Whether what a file is built on hangs on what else is chosen."""
+        return not name.startswith("hydra/") and "${" in str(self._whole(name).defaults)
+
     def content(self, name: str) -> DictConfig:
         """Return what a file says, without its list of defaults; it may be changed."""
         return copy.deepcopy(self._whole(name).content)
@@ -112,19 +125,25 @@ class Repository:
     def _whole(self, name: str) -> _File:
         path = self.file(name)
         if path not in self._read:
-            check_layout(path)
-            with no_surprise(path):
-                try:
-                    content: Any = OmegaConf.create(OmegaConf.load(path))
-                except GrammarParseError as error:
-                    problem = f"{error.full_key}: {str(error).splitlines()[0]}; {ESCAPED}"
-                    raise UnreadableFileError(f"{path}: {problem}") from None
-                only = OmegaConf.masked_copy(content, ["defaults"])
-                defaults: Any = OmegaConf.to_container(only, resolve=False)
-                content.pop("defaults", None)
-                head = path.read_text()[:_HEADER_CHARS]
-                self._read[path] = _File(content, defaults, head)
+            self._read[path] = _parsed(path, yaml_text(path))
         return self._read[path]
+
+
+@lru_cache(maxsize=1024)  # of all repositories of this process; contents are copied
+def _parsed(path: Path, text: str) -> _File:
+    check_layout(path, text)
+    stream = io.StringIO(text)
+    stream.name = str(path)  # which errors tell
+    with no_surprise(path):
+        try:
+            content: Any = OmegaConf.create(OmegaConf.load(stream))
+        except GrammarParseError as error:
+            problem = f"{error.full_key}: {str(error).splitlines()[0]}; {ESCAPED}"
+            raise UnreadableFileError(f"{path}: {problem}") from None
+        only = OmegaConf.masked_copy(content, ["defaults"])
+        defaults: Any = OmegaConf.to_container(only, resolve=False)
+        content.pop("defaults", None)
+    return _File(content, defaults, text[:_HEADER_CHARS])
 
 
 _NUMBERS = itertools.count()
@@ -191,11 +210,11 @@ def no_surprise(path: Path) -> Iterator[None]:
         raise UnreadableFileError(f"{path}: {problem}{said and ': '}{said}") from error
 
 
-def check_layout(path: Path) -> None:
+def check_layout(path: Path, text: str) -> None:
     """Raise one of MISTAKES unless the file has keys with values, a list of defaults if any, and
     headers that are one (`# @package NAME`)."""
-    given = yaml_values(path)
-    if problem := _header_problem(path) or _problem(given):
+    given = values_of(path, text)
+    if problem := _header_problem(text) or _problem(given):
         raise UnreadableFileError(f"{path}{problem}")
 
 
@@ -240,8 +259,8 @@ def _defaults_problem(defaults: Any) -> str:
     return ""
 
 
-def _header_problem(path: Path) -> str:
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
+def _header_problem(text: str) -> str:
+    for number, line in enumerate(text.splitlines(), start=1):
         line = line.strip()
         if line and not _HEADER.match(line):
             break

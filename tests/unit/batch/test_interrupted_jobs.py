@@ -42,6 +42,15 @@ def queues(draw: st.DrawFn) -> list[dict[str, float]]:
     return rows
 
 
+def test_a_round_without_jobs_is_none() -> None:
+    """The first job is over when a node is reclaimed, and the second not submitted."""
+    jobs, cluster = jobs_of([{"run_s": 0.0}, {"submit_s": 30.0, "run_s": 7.0}]), nodes(3, 4)
+    reclaims = Reclaims([Spot("node", 5.0, 20.0, 0.0)], cluster, 0)
+    policy = build_batch_policy("max_min:round_s=20")[1]
+    result = simulate_batch(jobs, cluster, policy, reclaims=reclaims)
+    assert result.runs["end_s"].tolist() == [0.0, 47.0]  # it starts with the round of 40 s
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=25, deadline=None)
 @given(

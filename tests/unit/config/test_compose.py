@@ -7,6 +7,7 @@ from config_files import PROJECT, workload, write
 from shipped_configurations import SHIPPED
 
 from trimtab.config import ConfigError, Configurations
+from trimtab.config.layers import ConfigLayers
 from trimtab.config.root import GROUPS
 
 OF_FIGURES = [
@@ -63,6 +64,29 @@ def test_an_option_is_what_choosing_it_gives(conf: Path, group: str, name: str) 
     alone = Configurations(conf, overrides).option(group, name)
     whole = getattr(Configurations(conf, [*overrides, f"{group}={name}"]).root, group)
     assert alone == whole
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("experiment/on_other.yaml", "# @package _global_\nworkload: {timeout_s: 12}\n"),
+        ("workload/other.yaml", "# @package _global_\nworkload: {timeout_s: 13}\n"),
+        ("workload/other.yaml", "defaults: [lenet5_train, _self_]\ntimeout_s: 14\n"),
+        ("workload/lenet5_train.yaml", "defaults: [other]\ntimeout_s: 15\n"),
+    ],
+    ids=["a list with the choice", "a header", "a list", "a list of the chosen one"],
+)
+def test_what_comes_with_an_option_comes_with_it_alone(conf: Path, file: str, text: str) -> None:
+    if file.startswith("experiment"):
+        config = (conf / "config.yaml").read_text()
+        write(conf, "config.yaml", config.replace(": quickstart", ": on_${workload}"))
+    for name in ("lenet5_train", "other"):
+        write(conf, f"experiment/on_{name}.yaml", "# @package _global_\nexperiment: {name: x}\n")
+    write(conf, file, text)
+    layers = ConfigLayers(conf, [])
+    layers.whole()
+    whole = ConfigLayers(conf, ["workload=other"]).whole()
+    assert layers.option("workload", "other") == whole["workload"]
 
 
 def test_an_override_needs_no_plus_where_the_file_leaves_the_default(conf: Path) -> None:
@@ -134,6 +158,10 @@ def test_mistake_in_a_workload_of_the_experiment_that_is_not_the_chosen_one(conf
     targets = "+experiment.targets.both=[lenet5_train,other]"
     with pytest.raises(ConfigError, match=r"workload/other\.yaml: workload\.timeout_s: 0"):
         Configurations(conf, [targets])
+    alone = Configurations(conf, [targets], to_run=False)  # as commands that ask for an option
+    assert alone.option("hardware", "gpu_a40").name == "gpu_a40"
+    with pytest.raises(ConfigError, match="timeout_s: 0"):
+        alone.option("workload", "other")
 
 
 def test_targets_of_different_environments_are_refused(conf: Path) -> None:

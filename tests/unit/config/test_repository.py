@@ -53,11 +53,10 @@ VALUES: list[Any] = [
         ("# @package .\na: 1", "line 1: '# @package .' given"),
     ],
 )
-def test_layout(tmp_path: Path, text: str, expected: str) -> None:
-    path = tmp_path / "a.yaml"
-    path.write_text(text)
+def test_layout(text: str, expected: str) -> None:
+    path = Path("a.yaml")
     with pytest.raises(UnreadableFileError) as caught:
-        check_layout(path)
+        check_layout(path, text)
     assert str(caught.value).startswith(str(path)) and expected in str(caught.value)
 
 
@@ -70,10 +69,8 @@ def test_layout(tmp_path: Path, text: str, expected: str) -> None:
         "day: 2026-02-30\nnumber: 1e3\n",
     ],
 )
-def test_layout_of_hydra(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "a.yaml"
-    path.write_text(text)
-    check_layout(path)
+def test_layout_of_hydra(text: str) -> None:
+    check_layout(Path("a.yaml"), text)
 
 
 def test_a_text_that_looks_like_a_date_is_a_text(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from trimtab.policies.priority import Priority
 from trimtab.simulation.result import Result
 from trimtab.simulation.simulate import simulate
 
-thorough = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
@@ -28,10 +27,9 @@ def run(system: System) -> tuple[Result, pd.DataFrame, pd.DataFrame]:
     return result, result.jobs, result.allocations
 
 
-@thorough
-@given(systems())
-def test_no_job_is_lost_or_finishes_twice(system: System) -> None:
-    result, jobs, allocations = run(system)
+def no_job_is_lost_or_finishes_twice(
+    system: System, result: Result, jobs: pd.DataFrame, allocations: pd.DataFrame
+) -> None:
     assert jobs["job"].is_unique
     assert set(jobs["job"]) <= set(system.trace["job"])
     assert len(jobs) + result.total.unfinished == len(system.trace)
@@ -41,11 +39,10 @@ def test_no_job_is_lost_or_finishes_twice(system: System) -> None:
     assert (jobs.set_index("job")["evictions"] == by_job.reindex(jobs["job"]).fillna(0)).all()
 
 
-@thorough
-@given(systems())
-def test_secure_jobs_are_never_on_a_node_that_does_not_protect_them(system: System) -> None:
+def secure_jobs_are_never_on_a_node_that_does_not_protect_them(
+    system: System, result: Result, jobs: pd.DataFrame, allocations: pd.DataFrame
+) -> None:
     """Neither to begin with nor after a move, an eviction or a failure."""
-    _, _, allocations = run(system)
     names = [system.cluster.node_types[kind].name for kind in system.cluster.type_of_node]
     classes = {job_class.name: job_class for job_class in system.job_classes}
     class_of = system.trace.set_index("job")["job_class"]
@@ -88,10 +85,9 @@ def test_a_secure_job_that_only_other_nodes_are_large_enough_for_is_told() -> No
         simulate(Cluster(types, (1, 1)), [secure], trace, FirstComeFirstServed())
 
 
-@thorough
-@given(systems())
-def test_causes_come_before_effects(system: System) -> None:
-    _, jobs, allocations = run(system)
+def causes_come_before_effects(
+    system: System, result: Result, jobs: pd.DataFrame, allocations: pd.DataFrame
+) -> None:
     assert (jobs["arrival_s"] <= jobs["start_s"]).all()
     assert (jobs["start_s"] <= jobs["finish_s"]).all()
     assert jobs["finish_s"].is_monotonic_increasing
@@ -125,10 +121,9 @@ def fit_gpus(demands: list[int], node_type: NodeType) -> bool:
     return node_type.gpu_milli // 1000 >= whole and fit(sorted(shares, reverse=True))
 
 
-@thorough
-@given(systems())
-def test_no_node_is_given_out_twice_or_while_down(system: System) -> None:
-    _, _, allocations = run(system)
+def no_node_is_given_out_twice_or_while_down(
+    system: System, result: Result, jobs: pd.DataFrame, allocations: pd.DataFrame
+) -> None:
     sizes = system.trace.set_index("job")
     kinds = system.cluster.type_of_node
     for node, of_node in allocations.groupby("node"):
@@ -145,10 +140,9 @@ def test_no_node_is_given_out_twice_or_while_down(system: System) -> None:
                 assert apart.all()
 
 
-@thorough
-@given(systems())
-def test_energy_adds_up(system: System) -> None:
-    result, jobs, allocations = run(system)
+def energy_adds_up(
+    system: System, result: Result, jobs: pd.DataFrame, allocations: pd.DataFrame
+) -> None:
     nodes = result.nodes
     if result.total.unfinished == 0:
         assert jobs["energy_j"].sum() == pytest.approx(nodes["active_energy_j"].sum(), rel=1e-9)
@@ -160,10 +154,9 @@ def test_energy_adds_up(system: System) -> None:
     assert np.allclose(nodes["idle_energy_j"], idle_w * up_s)
 
 
-@thorough
-@given(systems())
-def test_gpu_time_adds_up(system: System) -> None:
-    result, _, allocations = run(system)
+def gpu_time_adds_up(
+    system: System, result: Result, jobs: pd.DataFrame, allocations: pd.DataFrame
+) -> None:
     nodes = result.nodes
     types = [system.cluster.node_types[kind] for kind in system.cluster.type_of_node]
     up_s = result.total.makespan_s - nodes["down_s"]
@@ -185,10 +178,24 @@ def test_gpu_time_adds_up(system: System) -> None:
         assert not nodes["fragmented_gpu_s"].any()
 
 
-@thorough
+PROPERTIES = (
+    no_job_is_lost_or_finishes_twice,
+    secure_jobs_are_never_on_a_node_that_does_not_protect_them,
+    causes_come_before_effects,
+    no_node_is_given_out_twice_or_while_down,
+    energy_adds_up,
+    gpu_time_adds_up,
+)
+
+
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(systems(), st.integers(1, 5))
-def test_chunks_and_repeats_change_nothing(system: System, size: int) -> None:
-    _, jobs, allocations = run(system)
+def test_every_schedule_holds_and_chunks_and_repeats_change_nothing(
+    system: System, size: int
+) -> None:
+    result, jobs, allocations = run(system)
+    for holds in PROPERTIES:
+        holds(system, result, jobs, allocations)
     chunks = (system.trace[at : at + size] for at in range(0, len(system.trace), size))
     again = simulate(system.cluster, system.job_classes, chunks, system.policy)
     pd.testing.assert_frame_equal(jobs, again.jobs)

@@ -9,11 +9,14 @@ from trimtab.places import CONF
 _OURS = ("workload", "hardware", "tuner", "policy", "experiment")
 
 
-def configurations(conf: Path | None, overrides: Sequence[str] = ()) -> Configurations:
+def configurations(
+    conf: Path | None, overrides: Sequence[str] = (), to_run: bool = False
+) -> Configurations:
     """Return the configurations of `conf`, by default ./conf, before trimtab's own.
 
-    A folder of that name without any of our groups is ignored.
+    A folder of that name without any of our groups is ignored. Whether what an experiment names
+    fits is checked only if it is `to_run`.
     """
     folder = Path("conf") if conf is None else conf
     is_ours = any((folder / group).is_dir() for group in _OURS)
-    return Configurations(folder if is_ours or conf is not None else CONF, overrides, CONF)
+    return Configurations(folder if is_ours or conf is not None else CONF, overrides, CONF, to_run)

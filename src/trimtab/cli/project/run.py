@@ -86,7 +86,7 @@ def _overrides(experiment: str | None, changes: list[str]) -> list[str] | None:
         chosen = [f"experiment={experiment}"]
     overrides = overrides_of({"overrides": [*chosen, *changes]}, "trimtab run")
     try:
-        configurations(None, overrides)
+        configurations(None, overrides, to_run=True)
     except ConfigError as error:
         if "unknown key" in str(error) or str(error).startswith("override "):
             how = "type `trimtab run -o KEY=VALUE`, such as `-o profiling.repeats=5`"

@@ -20,6 +20,27 @@ CPU_COLOUR, GPU_COLOUR = AFTER, "#4f46e5"
 _LONGEST_NAME_PX = 320
 # No validation of each part of a chart; `to_dict` validates the whole chart.
 schemapi.DEBUG_MODE = False
+# Added to the document: each `configure` method would copy the whole chart.
+_STYLE: dict[str, Any] = {
+    "font": "system-ui, sans-serif",
+    "background": "transparent",
+    "axis": {
+        "labelColor": "#334155",
+        "titleColor": "#334155",
+        "gridColor": "#e8ecf0",
+        "labelFontSize": 11,
+        "labelLimit": _LONGEST_NAME_PX,
+        "labelSeparation": 8,
+    },
+    "header": {
+        "labelFontSize": 12,
+        "labelFontWeight": "bold",
+        "labelColor": INK,
+        "labelLimit": _LONGEST_NAME_PX,
+    },
+    "legend": {"labelLimit": _LONGEST_NAME_PX},
+    "title": {"fontSize": 13, "anchor": "start", "color": INK},
+}
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
@@ -80,24 +101,10 @@ def hover(*names: str, **formats: str) -> list[Any]:
 
 def specification(chart: Any) -> dict[str, Any]:
     """Return a chart as a Vega-Lite document in the common style of all figures."""
-    document: dict[str, Any] = _visible(
-        chart.configure(font="system-ui, sans-serif", background="transparent")
-        .configure_view(stroke=None)
-        .configure_axis(
-            labelColor="#334155",
-            titleColor="#334155",
-            gridColor="#e8ecf0",
-            labelFontSize=11,
-            labelLimit=_LONGEST_NAME_PX,
-            labelSeparation=8,
-        )
-        .configure_header(
-            labelFontSize=12, labelFontWeight="bold", labelColor=INK, labelLimit=_LONGEST_NAME_PX
-        )
-        .configure_legend(labelLimit=_LONGEST_NAME_PX)
-        .configure_title(fontSize=13, anchor="start", color=INK)
-        .to_dict()
-    )
+    document: dict[str, Any] = _visible(chart.to_dict())
+    theme = document.get("config", {})  # Altair's
+    view = {**theme.get("view", {}), "stroke": None}
+    document["config"] = {**theme, **_STYLE, "view": view}
     return document
 
 

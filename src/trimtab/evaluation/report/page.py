@@ -1,15 +1,20 @@
 """One self-contained page: methods, results and caveats."""
 
 import json
+import os
 import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 
 import vl_convert
 from markupsafe import Markup
 
+from trimtab.errors import TrimtabError
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.report.blocks import templates
 from trimtab.evaluation.report.changes import Effect
@@ -19,6 +24,7 @@ from trimtab.evaluation.report.published import without_places
 from trimtab.evaluation.report.section import ReportSection
 from trimtab.evaluation.report.stages import stages_of, unchanged_in_words
 from trimtab.evaluation.report.tables import exact
+from trimtab.files import write_whole
 from trimtab.records.outcome import Outcome, mb
 
 _NO_CARD = {"No change": Effect.UNCLEAR, "Seen only once": Effect.ONCE}
@@ -80,8 +86,24 @@ def format_remark(remarks: Iterable[tuple[str, str]]) -> list[str]:
 
 @cache
 def vega_bundle() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, packed."""
-    return packed(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE))
+    """Return Vega, Vega-Lite and Vega-Embed as one script, packed.
+
+    Making it takes a second. So it is kept in XDG_CACHE_HOME, by default `~/.cache`, if it can be.
+    """
+    with suppress(OSError, RuntimeError):
+        return _kept_bundle().read_text()
+    bundle = packed(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE))
+    with suppress(OSError, RuntimeError, TrimtabError):
+        write_whole(_kept_bundle(), bundle.encode())
+    return bundle
+
+
+def _kept_bundle() -> Path:
+    """Return its path; raises RuntimeError for a user without a home folder."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not folder.is_absolute():
+        folder = Path.home() / ".cache"
+    return folder / f"trimtab/vega/{version('vl-convert-python')}-{VEGA_LITE}"
 
 
 @cache

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[4]
 SMALL = {"epochs": 2, "train_samples": 120, "test_samples": 40, "data_fraction": 0.5}
 
 
+@pytest.mark.nightly
 def test_lenet5_is_paused_after_an_epoch_and_goes_on(tmp_path: Path) -> None:
     lenet5 = SHIPPED.option("workload", "lenet5_train")
     lenet5 = replace(
