@@ -1,7 +1,6 @@
 #include "backfilling.h"
 
-#include <string.h>
-
+#include "groups.h"
 #include "lists.h"
 #include "nodes.h"
 #include "power.h"
@@ -62,11 +61,9 @@ bool start_in_order(struct state *s) {
     int64_t slot = s->waiting[started];
     enough = has_space(s, &s->jobs[slot]);
     if (!enough || !try(s, slot, true)) break;
+    if (has_groups(s)) take_from_group(s, slot);
   }
-  if (started > 0) {
-    clock->waiting -= started;
-    memmove(s->waiting, s->waiting + started, (size_t)clock->waiting * sizeof *s->waiting);
-  }
+  remove_first_waiting(s, started);
   return enough;
 }
 
@@ -104,6 +101,60 @@ static bool start_any(struct state *s, int64_t first) {
   return enough;
 }
 
+// Returns whether a job, shorter than another one, may start where that would delay the first.
+static bool is_in_time(const struct state *s, const struct job *job, int64_t number) {
+  return !lasts(s, job, number, false);
+}
+
+// Tries a candidate; returns the next one of its group, NIL if none has room.
+static int64_t try_candidate(struct state *s, int64_t slot) {
+  struct clock *clock = s->clock;
+  const struct job *job = &s->jobs[slot];
+  struct group *group = &s->groups[job->group];
+  if (try(s, slot, clock->backfill == ANY)) {
+    remove_waiting(s, waiting_place(s, s->waiting, clock->waiting, slot));
+    take_from_group(s, slot);
+  } else {
+    int64_t number = clock->shadow_type;
+    if (group->only_short || number == NIL || site_of(s, job, number)->slowdown == INFINITY ||
+        is_in_time(s, job, number))
+      return NIL;
+    group->only_short = 1;
+  }
+  condition *is_met = group->only_short ? is_in_time : NULL;
+  return next_in_group(s, group, job->leaf + 1, is_met, clock->shadow_type);
+}
+
+// As `start_any`, but tries only the first job of each group that may have room.
+static bool start_any_group(struct state *s, int64_t first) {
+  struct clock *clock = s->clock;
+  begin_sweep(s);
+  // What had no room in order has none now.
+  int64_t beyond = first > 0 ? s->jobs[s->waiting[0]].group : NIL;
+  int64_t count = 0;
+  for (int64_t at = 0; at < clock->active; at++) {
+    struct group *group = &s->groups[s->active[at]];
+    int64_t slot = next_in_group(s, group, 0, NULL, NIL);
+    bool possible = s->active[at] != beyond && (group->untried || !is_hopeless(s, &s->jobs[slot]));
+    group->untried = group->only_short = 0;
+    if (possible) push_candidate(s, count++, slot);
+  }
+  bool possible = has_free_cores(s);
+  for (; possible && count > 0; possible = has_free_cores(s)) {
+    int64_t slot = s->candidates[0];
+    if (!has_space(s, &s->jobs[slot])) return false;
+    int64_t next = try_candidate(s, slot);
+    replace_candidate(s, count, next);
+    if (next == NIL) count--;
+  }
+  for (int64_t at = 0; at < count; at++) s->groups[s->jobs[s->candidates[at]].group].untried = 1;
+  return true;
+}
+
+static bool search_again(struct state *s, int64_t first) {
+  return has_groups(s) ? start_any_group(s, first) : start_any(s, first);
+}
+
 // Tries the jobs submitted since the last search; returns whether space sufficed.
 static bool start_fresh(struct state *s) {
   struct clock *clock = s->clock;
@@ -112,8 +163,9 @@ static bool start_fresh(struct state *s) {
     if (!has_space(s, &s->jobs[slot])) return false;
     int64_t place = waiting_place(s, s->waiting, clock->waiting, slot);
     bool waits = place < clock->waiting && s->waiting[place] == slot;
-    if (waits && try(s, slot, clock->backfill == ANY))
-      remove_at(s->waiting, &clock->waiting, place);
+    if (!waits || !try(s, slot, clock->backfill == ANY)) continue;
+    remove_waiting(s, place);
+    if (has_groups(s)) take_from_group(s, slot);
   }
   return true;
 }
@@ -124,13 +176,13 @@ bool start_waiting(struct state *s) {
   if (clock->backfill != ANY) enough = start_in_order(s);
   if (enough && clock->waiting > 0) {
     if (clock->backfill == ANY) {
-      enough = clock->grown ? start_any(s, 0) : start_fresh(s);
+      enough = clock->grown ? search_again(s, 0) : start_fresh(s);
     } else if (clock->backfill == EASY) {
       int64_t head = s->waiting[0];
       if (clock->grown || clock->head != head) {
         reserve(s, head);
         clock->head = head, swept = true;
-        enough = start_any(s, 1);
+        enough = search_again(s, 1);
       } else {
         enough = start_fresh(s);
       }

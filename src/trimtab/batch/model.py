@@ -273,6 +273,8 @@ def build_state(
         np.zeros(0, layout.RUN),
         free.copy(),
         np.zeros(free.shape[1], np.int64),
+        np.zeros(0, layout.GROUP),
+        *(np.zeros(0, np.int64) for _ in range(3)),
     )
     state = with_space(state)
     for name in ("cpu", "memory", "gpu"):

@@ -15,6 +15,7 @@ from trimtab.batch.interruptions.preemption import Preemption, set_tiers
 from trimtab.batch.interruptions.rounds import assign_round
 from trimtab.batch.interruptions.runs import Runs, all_runs, interruptions_of, runs_table
 from trimtab.batch.interruptions.spot import Reclaims, with_stand_ins
+from trimtab.batch.kernel.groups import with_groups
 from trimtab.batch.kernel.layout import (
     DONE,
     MOST_INTERRUPTIONS,
@@ -171,6 +172,7 @@ def _run(
         slots = np.arange(len(jobs))
         state.jobs["order"][slots] = _order(facts, state, policy, slots, 0.0)
         clock["ordered"] = len(jobs)
+        state = with_groups(state)
     if policy.rounds:
         clock["reorder_at_s"] = 0.0
     simulator = Simulator(state)
