@@ -24,11 +24,16 @@ class Configurations:
     `conf` is the folder with `config.yaml` and the groups; files that it lacks are taken from the
     folder `shipped`. `overrides` are Hydra's, for example `experiment=full` or
     `profiling.repeats=5`. `notes` are lines that a person should read. Raises ConfigError on the
-    first mistake in any file that the experiment uses.
+    first mistake in any file that the experiment uses, or without `check` in those of its root.
     """
 
     def __init__(
-        self, conf: Path, overrides: Sequence[str] = (), shipped: Path | None = None
+        self,
+        conf: Path,
+        overrides: Sequence[str] = (),
+        shipped: Path | None = None,
+        *,
+        check: bool = True,
     ) -> None:
         # Here, since jobs that only read what a stage is given do without Hydra.
         from trimtab.config.layers import ConfigLayers
@@ -38,6 +43,10 @@ class Configurations:
         self._options: dict[tuple[str, str], Any] = {}
         self.notes: list[str] = []
         self.root = self._root()
+        if check:
+            self._check()
+
+    def _check(self) -> None:
         for hardware in self.root.experiment.hardware:
             self.option("hardware", hardware)
         for target in self.root.experiment.targets:

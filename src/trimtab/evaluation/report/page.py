@@ -2,10 +2,13 @@
 
 import json
 import zlib
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 
 import vl_convert
 from markupsafe import Markup
@@ -19,6 +22,7 @@ from trimtab.evaluation.report.published import without_places
 from trimtab.evaluation.report.section import ReportSection
 from trimtab.evaluation.report.stages import stages_of, unchanged_in_words
 from trimtab.evaluation.report.tables import exact
+from trimtab.files import atomic_write, user_cache
 from trimtab.records.outcome import Outcome, mb
 
 _NO_CARD = {"No change": Effect.UNCLEAR, "Seen only once": Effect.ONCE}
@@ -80,8 +84,23 @@ def format_remark(remarks: Iterable[tuple[str, str]]) -> list[str]:
 
 @cache
 def vega_bundle() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, packed."""
-    return packed(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE))
+    """Return Vega, Vega-Lite and Vega-Embed as one script, packed.
+
+    It is kept in the user's cache, as it takes a second to make.
+    """
+    with suppress(OSError, RuntimeError, ValueError, zlib.error):
+        kept = _kept_bundle().read_text()
+        unpacked(kept)  # fails unless it is whole
+        return kept
+    bundle = packed(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE))
+    with suppress(OSError, RuntimeError), atomic_write(_kept_bundle()) as temporary:
+        temporary.write_text(bundle)
+    return bundle
+
+
+def _kept_bundle() -> Path:
+    made_by = version("vl-convert-python")
+    return user_cache() / f"vega-{VEGA_LITE}-{made_by}.txt"
 
 
 @cache
@@ -98,3 +117,8 @@ def packed(text: str) -> str:
     """Return a text for the page: compressed (raw deflate) in base 64."""
     compressor = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
     return b64encode(compressor.compress(text.encode()) + compressor.flush()).decode()
+
+
+def unpacked(packed_text: str) -> str:
+    """Return the text of what `packed` returned; ValueError or zlib.error if it is damaged."""
+    return zlib.decompress(b64decode(packed_text), wbits=-zlib.MAX_WBITS).decode()
