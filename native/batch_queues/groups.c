@@ -5,7 +5,7 @@
 // Sets a leaf, and the nodes above it.
 static void set_leaf(struct state *s, int64_t slot, int64_t entry) {
   const struct job *job = &s->jobs[slot];
-  const struct group *group = &s->groups[job->group];
+  const struct group *group = &s->groups[s->group[slot]];
   int64_t *tree = s->tree + group->first;
   int64_t at = group->leaves + job->leaf;
   tree[at] = entry;
@@ -25,17 +25,20 @@ static bool is_empty(const struct state *s, const struct group *group) {
 }
 
 void add_to_group(struct state *s, int64_t slot) {
-  struct group *group = &s->groups[s->jobs[slot].group];
+  if (s->group_count == 0) return;
+  struct group *group = &s->groups[s->group[slot]];
+  group->untried = 1;
+  if (!s->clock->trees) return;
   if (is_empty(s, group)) {
     group->place = s->clock->active;
-    s->active[s->clock->active++] = s->jobs[slot].group;
+    s->active[s->clock->active++] = s->group[slot];
   }
   set_leaf(s, slot, slot);
-  group->untried = 1;
 }
 
 void take_from_group(struct state *s, int64_t slot) {
-  struct group *group = &s->groups[s->jobs[slot].group];
+  if (!s->clock->trees) return;
+  struct group *group = &s->groups[s->group[slot]];
   set_leaf(s, slot, NIL);
   if (!is_empty(s, group)) return;
   int64_t last = s->active[--s->clock->active];

@@ -1,7 +1,7 @@
 // Waiting jobs by group: jobs of a group have equal demands and differ in time alone. So where one
 // of them has no room, nor have those behind it, but for shorter ones.
 //
-// A group's jobs are the leaves of a binary tree, in order. Above are the shortest waiting ones: a
+// Where the order of jobs is final, a group's jobs are the leaves of a binary tree, in order. Above are the shortest waiting ones: a
 // node has the slot of the least estimate below it, NIL if none waits.
 #ifndef TRIMTAB_BATCH_QUEUES_GROUPS_H
 #define TRIMTAB_BATCH_QUEUES_GROUPS_H
@@ -11,10 +11,7 @@
 // Returns whether a job meets a condition that all shorter ones of its group meet, too.
 typedef bool condition(const struct state *s, const struct job *job, int64_t number);
 
-// Returns whether the waiting jobs are in groups.
-static inline bool has_groups(const struct state *s) { return s->group_count > 0; }
-
-// Adds a job that waits, or takes it out.
+// Adds a job that waits to its group, if it has any, or takes it out.
 void add_to_group(struct state *s, int64_t slot);
 void take_from_group(struct state *s, int64_t slot);
 

@@ -33,9 +33,9 @@ void remove_waiting(struct state *s, int64_t at) {
 }
 
 bool precedes(const struct state *s, int64_t slot, int64_t other) {
-  const struct job *job = &s->jobs[slot], *behind = &s->jobs[other];
-  if (job->tier != behind->tier) return job->tier > behind->tier;
-  return job->order < behind->order || (job->order == behind->order && slot < other);
+  if (s->clock->preempts && s->jobs[slot].tier != s->jobs[other].tier)
+    return s->jobs[slot].tier > s->jobs[other].tier;
+  return s->order[slot] < s->order[other] || (s->order[slot] == s->order[other] && slot < other);
 }
 
 int64_t waiting_place(const struct state *s, const int64_t *jobs, int64_t length, int64_t slot) {

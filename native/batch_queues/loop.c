@@ -23,7 +23,7 @@ static void submit(struct state *s, int64_t slot) {
     clock->grown = clock->shrunk = 1;
   insert(s->waiting, &clock->waiting, waiting_place(s, s->waiting, clock->waiting, slot), slot);
   insert(s->fresh, &clock->fresh, waiting_place(s, s->fresh, clock->fresh, slot), slot);
-  if (has_groups(s)) add_to_group(s, slot);
+  add_to_group(s, slot);
 }
 
 static void end(struct state *s) {

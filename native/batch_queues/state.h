@@ -32,6 +32,8 @@ struct state {
   struct run *runs;
   int64_t *cleared;
   int64_t *row;  // scratch space for one node's resources
+  double *order;
+  int64_t *group;
   struct group *groups;
   int64_t *tree, *active, *candidates;
   int64_t type_count, node_count, resource_count, layer_count;

@@ -42,7 +42,7 @@ def overloaded(seed: int, kinds: int, count: int = 600) -> pd.DataFrame:
     return jobs_of(rows)
 
 
-@pytest.mark.parametrize("policy", ["easy", "any_fit", "shortest", "heats"])
+@pytest.mark.parametrize("policy", ["easy", "any_fit", "shortest", "heats", "fair_share"])
 @pytest.mark.parametrize("kinds", [1, 5, 60])
 @pytest.mark.parametrize("sleep", [None, Sleep(5.0, 3.0)])
 def test_groups_start_as_single_jobs_do(
@@ -50,15 +50,15 @@ def test_groups_start_as_single_jobs_do(
 ) -> None:
     grouped: list[int] = []
 
-    def noted(state: BatchState) -> BatchState:
-        state = with_groups(state)
+    def noted(state: BatchState, *, final: bool) -> BatchState:
+        state = with_groups(state, final=final)
         grouped.append(len(state.groups))
         return state
 
     for seed in range(5):
         jobs = overloaded(seed, kinds)
         schedules = []
-        for make_groups in (noted, lambda state: state):
+        for make_groups in (noted, lambda state, final: state):
             monkeypatch.setattr("trimtab.batch.simulate.with_groups", make_groups)
             _, built = build_batch_policy(policy)
             result = simulate_batch(jobs, CLUSTER, built, sleep=sleep, keep_allocations=True)

@@ -6,8 +6,8 @@ from trimtab.batch.kernel import layout
 from trimtab.batch.kernel.layout import NIL, NO_CAP, BatchState
 
 
-def with_groups(s: BatchState) -> BatchState:
-    """Return `s` with its jobs, whose order is final, in groups.
+def with_groups(s: BatchState, *, final: bool) -> BatchState:
+    """Return `s` with its jobs in groups, which have trees if the order of jobs is `final`.
 
     Unchanged where jobs of equal demands may differ in more than their estimates.
     """
@@ -15,14 +15,16 @@ def with_groups(s: BatchState) -> BatchState:
     fixed = (jobs["least_parts"] == jobs["most_parts"]) & (jobs["parts"] == jobs["recorded_parts"])
     if clock["interrupts"] or clock["cap_mw"] < NO_CAP or len(s.images) or not fixed.all():
         return s
-    _, group = np.unique(
-        jobs["kind"] * (jobs["parts"].max() + 1) + jobs["parts"], return_inverse=True
-    )
-    count = np.bincount(group)
-    by_group = np.lexsort((jobs["order"], group))  # ties: by submission
-    jobs["group"] = group
+    widths = int(jobs["parts"].max()) + 1
+    demands, s.group[:] = np.unique(jobs["kind"] * widths + jobs["parts"], return_inverse=True)
+    groups = np.zeros(len(demands), layout.GROUP)
+    groups["kind"] = demands // widths
+    if not final:
+        return s._replace(groups=groups)
+    clock["trees"] = 1
+    count = np.bincount(s.group)
+    by_group = np.lexsort((s.order, s.group))  # ties: by submission
     jobs["leaf"][by_group] = np.arange(len(jobs)) - np.repeat(np.cumsum(count) - count, count)
-    groups = np.zeros(len(count), layout.GROUP)
     groups["leaves"] = 2 ** np.ceil(np.log2(count)).astype(np.int64)
     groups["first"] = 2 * (np.cumsum(groups["leaves"]) - groups["leaves"])
     return s._replace(
