@@ -8,6 +8,11 @@
 #include "run_times.h"
 #include "starting.h"
 
+enum {
+  FEW = 16,   // changed nodes that are looked at one by one
+  MANY = 32,  // waiting jobs of a group
+};
+
 // Returns whether a job may last beyond the time of the first waiting job's reservation.
 static bool lasts(const struct state *s, const struct job *job, int64_t number, bool any_fit) {
   return !any_fit && s->clock->now_s + longest_s(s, job, number) > s->clock->shadow_s;
@@ -70,8 +75,13 @@ bool start_in_order(struct state *s) {
 // Returns whether no changed node has room for a part of a job that had none before.
 static bool is_hopeless(const struct state *s, const struct kind *kind) {
   const struct clock *clock = s->clock;
-  return kind->cpu > clock->most_cpu || kind->memory > clock->most_memory ||
-         kind->gpu > clock->most_gpu;
+  if (kind->cpu > clock->most_cpu || kind->memory > clock->most_memory ||
+      kind->gpu > clock->most_gpu)
+    return true;
+  if (clock->changed > FEW) return false;
+  for (int64_t at = 0; at < clock->changed; at++)
+    if (fit(s, row_of(s, s->free, s->changed[at]), kind, 1) > 0) return false;
+  return true;
 }
 
 // Tries all waiting jobs from the place `first` on; returns whether space sufficed.
@@ -141,7 +151,10 @@ static bool start_any_of_groups(struct state *s, int64_t first) {
     if (may_start) {
       enough = has_space(s, &s->jobs[slot]);
       if (!enough) break;
-      if (try_of_group(s, slot)) continue;
+      if (try_of_group(s, slot)) {
+        take_from_group(s, slot);
+        continue;
+      }
     }
     s->waiting[kept++] = slot;
   }
@@ -187,7 +200,9 @@ static bool start_any_in_trees(struct state *s, int64_t first) {
 
 static bool search_again(struct state *s, int64_t first) {
   if (s->group_count == 0) return start_any(s, first);
-  return s->clock->trees ? start_any_in_trees(s, first) : start_any_of_groups(s, first);
+  // Trees are worth it for groups of many waiting jobs.
+  bool in_trees = s->clock->trees && MANY * s->clock->active < s->clock->waiting;
+  return in_trees ? start_any_in_trees(s, first) : start_any_of_groups(s, first);
 }
 
 // Tries the jobs submitted since the last search; returns whether space sufficed.
