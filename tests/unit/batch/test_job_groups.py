@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from small_queues import jobs_of, node_type
 
+from trimtab.batch.images import ImageStart
 from trimtab.batch.kernel.groups import with_groups
 from trimtab.batch.kernel.layout import BatchState
 from trimtab.batch.policies.registry import build_batch_policy
@@ -55,13 +56,17 @@ def test_groups_start_as_single_jobs_do(
         grouped.append(len(state.groups))
         return state
 
+    images = {"one": ImageStart(9.0, 1.0, None), "other": ImageStart(2.0, 0.5, 10**9)}
     for seed in range(5):
         jobs = overloaded(seed, kinds)
+        jobs["image"] = np.resize(["", "", "one", "other", "one"][: seed + 1], len(jobs))
         schedules = []
         for make_groups in (noted, lambda state, final: state):
             monkeypatch.setattr("trimtab.batch.simulate.with_groups", make_groups)
             _, built = build_batch_policy(policy)
-            result = simulate_batch(jobs, CLUSTER, built, sleep=sleep, keep_allocations=True)
+            result = simulate_batch(
+                jobs, CLUSTER, built, sleep=sleep, images=images, keep_allocations=True
+            )
             assert result.allocations is not None
             schedules.append((result.schedule, result.allocations))
         for one, other in zip(*schedules, strict=True):

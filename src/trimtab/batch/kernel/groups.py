@@ -1,4 +1,4 @@
-"""Groups of jobs with equal demands, of which the simulator tries the first ones alone."""
+"""Groups of jobs of equal demands and images: the simulator tries the first of each alone."""
 
 import numpy as np
 
@@ -13,12 +13,14 @@ def with_groups(s: BatchState, *, final: bool) -> BatchState:
     """
     jobs, clock = s.jobs, s.clock[0]
     fixed = (jobs["least_parts"] == jobs["most_parts"]) & (jobs["parts"] == jobs["recorded_parts"])
-    if clock["interrupts"] or clock["cap_mw"] < NO_CAP or len(s.images) or not fixed.all():
+    if clock["interrupts"] or clock["cap_mw"] < NO_CAP or not fixed.all():
         return s
-    widths = int(jobs["parts"].max()) + 1
-    demands, s.group[:] = np.unique(jobs["kind"] * widths + jobs["parts"], return_inverse=True)
-    groups = np.zeros(len(demands), layout.GROUP)
-    groups["kind"] = demands // widths
+    demands = jobs["kind"] * (int(jobs["parts"].max()) + 1) + jobs["parts"]
+    if len(s.images):
+        demands = np.unique(demands, return_inverse=True)[1] * (len(s.images) + 1) - jobs["image"]
+    _, first, s.group[:] = np.unique(demands, return_index=True, return_inverse=True)
+    groups = np.zeros(len(first), layout.GROUP)
+    groups["kind"] = jobs["kind"][first]
     if not final:
         return s._replace(groups=groups)
     clock["trees"] = 1
