@@ -4,7 +4,8 @@
         --pyss-python python2.7 --pyss PYSS/src
 
 FOLDER has NASA-iPSC-1993-3.1-cln.swf and LCG.swf.gz. ACCASIM is an environment with accasim 1.1.3;
-PYSS is a checkout of github.com/dinesh121991/pyss at 44a2423. What is not given is left out.
+PYSS is a checkout of github.com/dinesh121991/pyss at 44a2423. What is not given is left out;
+without --traces, earlier comparisons stay.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from batch_peers import Job, compare, jobs_table, read_log, without_ties
-from common import save, spread
+from common import load, save, spread
 
 from trimtab.batch.nodes import parse_nodes
 from trimtab.batch.policies.registry import build_batch_policy
@@ -183,7 +184,7 @@ def main() -> None:
     parser.add_argument("--pyss-python", type=Path, help="Python 2.7")
     parser.add_argument("--pyss", type=Path, help="folder `src` of pyss")
     given = parser.parse_args()
-    figures: dict[str, object] = {"speed": speed()}
+    figures = (load("batch") or {}) | {"speed": speed()}
     if given.traces:
         peers = {
             "accasim_python": given.accasim,

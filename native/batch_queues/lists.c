@@ -13,11 +13,29 @@ void remove_at(int64_t *jobs, int64_t *length, int64_t at) {
   memmove(jobs + at, jobs + at + 1, (size_t)(*length - at) * sizeof *jobs);
 }
 
-// Returns whether a waiting job is served before another one.
-static bool precedes(const struct state *s, int64_t slot, int64_t other) {
-  const struct job *job = &s->jobs[slot], *behind = &s->jobs[other];
-  if (job->tier != behind->tier) return job->tier > behind->tier;
-  return job->order < behind->order || (job->order == behind->order && slot < other);
+// The list begins behind them: it has space enough where no job comes back.
+void remove_first_waiting(struct state *s, int64_t count) {
+  s->clock->waiting -= count;
+  if (s->clock->interrupts)
+    memmove(s->waiting, s->waiting + count, (size_t)s->clock->waiting * sizeof *s->waiting);
+  else
+    s->waiting += count;
+}
+
+void remove_waiting(struct state *s, int64_t at) {
+  struct clock *clock = s->clock;
+  if (clock->interrupts || at > clock->waiting / 2) {
+    remove_at(s->waiting, &clock->waiting, at);
+    return;
+  }
+  memmove(s->waiting + 1, s->waiting, (size_t)at * sizeof *s->waiting);
+  remove_first_waiting(s, 1);
+}
+
+bool precedes(const struct state *s, int64_t slot, int64_t other) {
+  if (s->clock->preempts && s->jobs[slot].tier != s->jobs[other].tier)
+    return s->jobs[slot].tier > s->jobs[other].tier;
+  return s->order[slot] < s->order[other] || (s->order[slot] == s->order[other] && slot < other);
 }
 
 int64_t waiting_place(const struct state *s, const int64_t *jobs, int64_t length, int64_t slot) {

@@ -1,6 +1,9 @@
 // The event loop: ends and submissions of one instant, then the starts. A job whose order is asked
 // again in intervals takes the loop back to its caller.
+#include <string.h>
+
 #include "backfilling.h"
+#include "groups.h"
 #include "interrupting.h"
 #include "lists.h"
 #include "planning.h"
@@ -20,6 +23,7 @@ static void submit(struct state *s, int64_t slot) {
     clock->grown = clock->shrunk = 1;
   insert(s->waiting, &clock->waiting, waiting_place(s, s->waiting, clock->waiting, slot), slot);
   insert(s->fresh, &clock->fresh, waiting_place(s, s->fresh, clock->fresh, slot), slot);
+  add_to_group(s, slot);
 }
 
 static void end(struct state *s) {
@@ -106,11 +110,13 @@ static bool start(struct state *s) {
 // steps of the profile, or runs. NEED_ORDER: waiting jobs and those from `ordered` to `arrived` need
 // their `order`; the caller sets `ordered`, and then `reorder_at_s`.
 EXPORTED int trimtab_batch_run(struct state *s) {
-  while (start(s)) {
-    enum reason reason = next_instant(s);
-    if (reason != GO_ON) return reason;
-  }
-  return NEED_SPACE;
+  int64_t *waiting = s->waiting;
+  enum reason reason = GO_ON;
+  while (reason == GO_ON) reason = start(s) ? next_instant(s) : NEED_SPACE;
+  // Jobs may have gone from the beginning of the list.
+  memmove(waiting, s->waiting, (size_t)s->clock->waiting * sizeof *waiting);
+  s->waiting = waiting;
+  return reason;
 }
 
 EXPORTED void trimtab_batch_preempt(struct state *s, int64_t slot) { preempt(s, slot, BY_ROUND); }
@@ -127,4 +133,4 @@ EXPORTED void trimtab_batch_reclaim(struct state *s, int64_t number, int64_t nod
 EXPORTED const char trimtab_batch_records[] =
     LINE(JOB, JOB) LINE(PROGRESS, PROGRESS) LINE(RUN, RUN) LINE(KIND, KIND)
     LINE(ALLOCATION, ALLOCATION) LINE(TYPE, TYPE) LINE(NODE, NODE) LINE(SITE, SITE)
-    LINE(STEP, STEP) LINE(IMAGE, IMAGE) LINE(USER, USER) LINE(CLOCK, CLOCK);
+    LINE(STEP, STEP) LINE(IMAGE, IMAGE) LINE(GROUP, GROUP) LINE(USER, USER) LINE(CLOCK, CLOCK);

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 #define JOB(f8, i8)                                                                                \
-  f8(submit_s) f8(run_s) f8(estimate_s) f8(order) f8(tier) f8(start_s) f8(waking_s) f8(end_s)    \
+  f8(submit_s) f8(run_s) f8(estimate_s) f8(tier) f8(start_s) f8(waking_s) f8(end_s)    \
   f8(ends_s) f8(planned_s) f8(share) f8(serial_share) f8(startup_s) f8(pulled_bytes) i8(kind) i8(parts) i8(user)  \
   i8(type) i8(first) i8(nodes) i8(planned_type) i8(tried) i8(recorded_parts) i8(least_parts)     \
-  i8(most_parts) i8(image) i8(pulls) i8(held_mw)
+  i8(most_parts) i8(image) i8(pulls) i8(held_mw) i8(leaf)
 #define PROGRESS(f8, i8)                                                                           \
   f8(interval_s) f8(cost_s) f8(restart_cost_s) f8(restart_s) f8(leaving_s) i8(saves) i8(leaving) \
   i8(interruptions) i8(target) i8(preemptable) i8(yields)
@@ -29,6 +29,7 @@
   i8(part_mw)
 #define STEP(f8, i8) f8(at_s) i8(cpu) i8(memory) i8(gpu) i8(power)
 #define IMAGE(f8, i8) f8(fetch_s) f8(warm_s) f8(bytes) i8(first_layer) i8(layers)
+#define GROUP(f8, i8) i8(kind) i8(first) i8(leaves) i8(untried) i8(open) i8(place)
 #define USER(f8, i8) f8(share) f8(usage_s) f8(at_s)
 #define CLOCK(f8, i8)                                                                              \
   f8(now_s) f8(reorder_at_s) f8(half_life_s) f8(shadow_s) f8(reclaim_at_s) f8(claimed_s) f8(link_free_s) f8(link_bytes_per_s)         \
@@ -36,7 +37,7 @@
   i8(space) i8(keeps) i8(grown) i8(head) i8(shadow_type) i8(backfill) i8(most_cpu)               \
   i8(most_memory) i8(most_gpu) i8(cap_mw) i8(power_mw) i8(peak_mw) i8(held_mw) i8(later_mw)      \
   i8(submissions) i8(unfinished) i8(interrupts) i8(logged) i8(shrunk) i8(rounds) i8(stuck)       \
-  i8(preempts) i8(yielding) i8(claimant)
+  i8(preempts) i8(yielding) i8(claimant) i8(active) i8(trees)
 
 #define FRACTION(name) double name;
 #define WHOLE(name) int64_t name;
@@ -52,6 +53,7 @@ RECORD(node, NODE)
 RECORD(site, SITE)
 RECORD(step, STEP)
 RECORD(image, IMAGE)
+RECORD(group, GROUP)
 RECORD(user, USER)
 RECORD(clock, CLOCK)
 
@@ -61,6 +63,7 @@ enum { WHOLE_GPU = 1000, NIL = -1, MOST_INTERRUPTIONS = 10000 };
 enum reason { DONE, NEED_SPACE, NEED_ORDER, GO_ON, NODE_RECLAIMED, STUCK };
 enum cause { BY_RECLAIM, BY_PRIORITY, BY_ROUND };
 enum backfill { NONE, ANY, EASY, CONSERVATIVE };  // as Backfill of trimtab/batch/policies/base.py
+enum openness { ALL, SHORT, SHUT, UNSEEN };       // `open` of a group
 enum yields { STAYS, GIVES_WAY, CHOSEN };         // `yields` of a job's progress
 
 #endif

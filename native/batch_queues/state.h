@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "records.h"
 
@@ -31,8 +32,12 @@ struct state {
   struct run *runs;
   int64_t *cleared;
   int64_t *row;  // scratch space for one node's resources
+  double *order;
+  int64_t *group;
+  struct group *groups;
+  int64_t *tree, *active, *candidates;
   int64_t type_count, node_count, resource_count, layer_count;
-  int64_t step_space, run_space;
+  int64_t step_space, run_space, group_count;
 };
 
 static inline int64_t least(int64_t one, int64_t other) { return one < other ? one : other; }

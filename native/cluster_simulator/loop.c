@@ -86,9 +86,10 @@ static struct next next_other(const struct system *s) {
   return next;
 }
 
+// All that it calls is inlined, with the link-time optimizer: a fifth of the time.
 // Continues from `position` of `count` arrivals until the caller is needed; returns why. `last`: no
 // arrivals follow. SAMPLE and MAINTAIN are at the time `now_s`; the caller sets the next one's time.
-EXPORTED int trimtab_cluster_run(struct system *s, const struct arrival *arrivals, int64_t count,
+EXPORTED __attribute__((flatten)) int trimtab_cluster_run(struct system *s, const struct arrival *arrivals, int64_t count,
                                  int64_t *position, bool last) {
   struct clock *clock = s->clock;
   struct next other = next_other(s);

@@ -46,6 +46,16 @@ int64_t next_that_fits(struct system *s, int64_t kind, int64_t cpu, int64_t gpu,
   }
 }
 
+// Returns whether a waiting job may find a place before a node is freed.
+static bool may_start(const struct system *s, const struct shape *shape) {
+  if (s->rules->evicts || s->rules->head_of_line) return true;
+  for (const struct kind *kind = s->kinds; kind < s->kinds + s->kind_count; kind++) {
+    const struct free *most_free = &s->tree[kind->tree + 1];
+    if (fits(shape, most_free->cpu, most_free->gpu, most_free->memory)) return true;
+  }
+  return false;
+}
+
 void join(struct system *s, int64_t slot) {
   struct job *job = &s->jobs[slot];
   struct shape *shape = shape_of(s, job);
@@ -56,8 +66,10 @@ void join(struct system *s, int64_t slot) {
   clock->waiting_memory += shape->memory;
   shape->waiting++;
   if (shape->waiting == 1) {
-    clock->changed = 1;
-    s->fresh[clock->fresh++] = job->shape;
+    if (may_start(s, shape)) {
+      clock->changed = 1;
+      s->fresh[clock->fresh++] = job->shape;
+    }
     job->before = job->after = NIL;
     shape->first = shape->last = slot;
     renew(s, job->shape);

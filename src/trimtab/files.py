@@ -144,6 +144,13 @@ def atomic_write(path: Path, mode: int = 0o644) -> Iterator[Path]:
         raise
 
 
+def user_cache() -> Path:
+    """Return the user's folder for what can be made again; RuntimeError without a home folder."""
+    caches = os.environ.get("XDG_CACHE_HOME", "")
+    top = Path(caches) if os.path.isabs(caches) else Path.home() / ".cache"  # noqa: PTH117
+    return top / "trimtab"
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file atomically, faster for many small ones than `atomic_write`: it opens it once."""
     try:

@@ -84,8 +84,8 @@ def offered_load(jobs: pd.DataFrame, cluster: Cluster) -> float | None:
     if not span_s > jobs["run_s"].max():
         return None
     loads = [0.0]
-    kinds, ran_on = (jobs[name].astype(str).str.lower() for name in ("gpu_type", "run_gpu_type"))
-    pairs = pd.MultiIndex.from_arrays([kinds, ran_on])
+    of_job, kinds = pd.factorize(jobs["gpu_type"].astype(str).str.lower())
+    ran, ran_on = pd.factorize(jobs["run_gpu_type"].astype(str).str.lower())
     for unit in ("cpu_milli", "gpu_milli"):
         speeds = speeds_of(cluster, unit == "gpu_milli")
         sizes = np.array([getattr(each, unit) for each in cluster.node_types], float)
@@ -95,12 +95,13 @@ def offered_load(jobs: pd.DataFrame, cluster: Cluster) -> float | None:
             & np.isfinite(speeds)
             for kind in sorted({"", *kinds})
         }
-        speed = {pair: reference_speed(cluster, speeds, *pair) for pair in pairs.unique()}
-        reference = np.nan_to_num(pairs.map(speed).to_numpy(np.float64))
-        work = jobs["run_s"] * jobs["parts"] * jobs[unit] * reference
+        speed = [
+            [reference_speed(cluster, speeds, kind, other) for other in ran_on] for kind in kinds
+        ]
+        work = jobs["run_s"] * jobs["parts"] * jobs[unit] * np.nan_to_num(speed)[of_job, ran]
         for kind, fit in fits.items():
             capacity = float((has * speeds)[fit].sum())
-            asked = work[kinds == kind] if kind else work
+            asked = work[kinds[of_job] == kind] if kind else work
             if capacity > 0:
                 loads.append(float(asked.sum()) / (capacity * span_s))
     return max(loads)

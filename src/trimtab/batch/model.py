@@ -214,7 +214,7 @@ def build_state(
         rows["image"] = pd.Index(list(images)).get_indexer(pd.Index(jobs["image"]))
     rows["user"] = pd.factorize(jobs["user"])[0]
     rows["share"] = shares(rows, kinds, cluster)
-    rows["order"], rows["first"], rows["start_s"] = np.inf, NIL, np.nan
+    rows["first"], rows["start_s"] = NIL, np.nan
     nodes = cluster.size
     most_gpus = max(node_type.gpu_milli for node_type in cluster.node_types) // WHOLE_GPU
     free = np.zeros((nodes, layout.GPUS + most_gpus), np.int64)
@@ -273,6 +273,10 @@ def build_state(
         np.zeros(0, layout.RUN),
         free.copy(),
         np.zeros(free.shape[1], np.int64),
+        np.full(count, np.inf),
+        np.zeros(count, np.int64),
+        np.zeros(0, layout.GROUP),
+        *(np.zeros(0, np.int64) for _ in range(3)),
     )
     state = with_space(state)
     for name in ("cpu", "memory", "gpu"):

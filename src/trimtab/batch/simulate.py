@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from trimtab.batch.interruptions.preemption import Preemption, set_tiers
 from trimtab.batch.interruptions.rounds import assign_round
 from trimtab.batch.interruptions.runs import Runs, all_runs, interruptions_of, runs_table
 from trimtab.batch.interruptions.spot import Reclaims, with_stand_ins
+from trimtab.batch.kernel.groups import with_groups
 from trimtab.batch.kernel.layout import (
     DONE,
     MOST_INTERRUPTIONS,
@@ -33,7 +34,8 @@ from trimtab.batch.model import (
     kinds_of,
     with_space,
 )
-from trimtab.batch.policies.base import Backfill, BatchPolicy, WaitingJobs, answers
+from trimtab.batch.policies.base import Backfill, BatchPolicy
+from trimtab.batch.policies.ordering import Ordering, sorted_again
 from trimtab.batch.power_cap import with_room_and_power
 from trimtab.batch.sleep import Sleep, sleeps_of
 from trimtab.batch.throughputs import Throughputs
@@ -41,14 +43,6 @@ from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
 from trimtab.records.batch.comparison import Interruptions
 from trimtab.records.batch.tables import BATCH_SCHEDULE
-
-
-class _Facts(NamedTuple):
-    """What policies know of jobs and the simulator does not."""
-
-    priority: NDArray[np.int64]
-    queue: NDArray[np.int64]
-    deadline_s: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -162,15 +156,12 @@ def _run(
     reclaims: Reclaims | None,
 ) -> BatchState:
     clock = state.clock[0]
-    facts = _Facts(
-        jobs["priority"].to_numpy(np.int64),
-        pd.factorize(jobs["queue"])[0],
-        jobs["deadline_s"].fillna(np.inf).to_numpy(np.float64),
-    )
+    ordering = Ordering(jobs, state, policy)
     if policy.reorder_s == math.inf:
         slots = np.arange(len(jobs))
-        state.jobs["order"][slots] = _order(facts, state, policy, slots, 0.0)
+        state.order[:] = ordering.of(slots, state.users, 0.0)
         clock["ordered"] = len(jobs)
+    state = with_groups(state, final=policy.reorder_s == math.inf)
     if policy.rounds:
         clock["reorder_at_s"] = 0.0
     simulator = Simulator(state)
@@ -192,9 +183,10 @@ def _run(
             assign_round(simulator, cluster, policy)
             continue
         slots = state.waiting[: clock["waiting"]].copy()
-        order = _order(facts, state, policy, slots, now_s)
-        state.jobs["order"][slots] = order
-        state.waiting[: len(slots)] = slots[np.lexsort((slots, order, -state.jobs["tier"][slots]))]
+        order = ordering.of(slots, state.users, now_s)
+        state.order[slots] = order
+        tier = state.jobs["tier"][slots] if clock["preempts"] else None
+        state.waiting[: len(slots)] = slots[sorted_again(slots, order, tier)]
         clock["ordered"], clock["grown"] = clock["arrived"], 1  # all are tried again
     return state
 
@@ -209,39 +201,6 @@ def _check_attributes(policy: BatchPolicy) -> None:
     if not 0 < policy.usage_half_life_s < math.inf:
         half_life_s = policy.usage_half_life_s
         raise UserError(f"{name}.usage_half_life_s: {half_life_s!r}, expected seconds above 0")
-
-
-def _order(
-    facts: _Facts, s: BatchState, policy: BatchPolicy, slots: NDArray[np.int64], now_s: float
-) -> NDArray[np.float64]:
-    rows = s.jobs[slots]
-    kinds = s.kinds[rows["kind"]]
-    kept = 0.5 ** ((now_s - s.users["at_s"]) / policy.usage_half_life_s)
-    lasting_s = policy.usage_half_life_s / math.log(2)
-    usage = s.users["usage_s"] * kept + s.users["share"] * lasting_s * (1 - kept)
-    waiting = WaitingJobs(
-        job=slots,
-        submit_s=rows["submit_s"],
-        estimate_s=rows["estimate_s"],
-        parts=rows["parts"],
-        cpu_milli=kinds["cpu"],
-        gpu_milli=kinds["gpu"],
-        memory_bytes=kinds["memory"],
-        priority=facts.priority[slots],
-        share=rows["share"],
-        user=rows["user"],
-        queue=facts.queue[slots],
-        user_usage=usage[rows["user"]],
-        deadline_s=facts.deadline_s[slots],
-    )
-    with answers(policy, "order"):
-        order = np.asarray(policy.order(waiting, now_s), np.float64)
-    if order.shape != slots.shape or np.isnan(order).any():
-        raise UserError(
-            f"{type(policy).__name__}.order: expected {len(slots)} numbers, one for each waiting "
-            f"job; the shape is {order.shape}, and {int(np.isnan(order).sum())} are no number"
-        )
-    return order
 
 
 def _schedule(jobs: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

@@ -116,6 +116,14 @@ class Given(Reclaims):
         pass
 
 
+def test_a_round_without_jobs_asks_no_policy() -> None:
+    jobs, cluster = jobs_of([{"run_s": 1.0}, {"submit_s": 50.0, "run_s": 1.0}]), nodes(3, 4)
+    away = Given(Spot("node", 1.0, 70.0), (5.0, 0))  # over the rounds at 20, 40 and 60 s
+    _, policy = build_batch_policy("max_min:round_s=20")
+    result = simulate_batch(jobs, cluster, policy, reclaims=away)
+    assert result.schedule["wait_s"].tolist() == [0.0, 10.0]
+
+
 @pytest.mark.parametrize("policy", POLICIES[:4])
 @settings(max_examples=15, deadline=None)
 @given(rows=queues())

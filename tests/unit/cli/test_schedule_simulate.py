@@ -68,6 +68,15 @@ def test_three_jobs_by_hand(jobs: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "kWh" not in written.out and "EUR" not in written.out and "GPUs" not in written.out
 
 
+def test_only_the_nodes_of_conf_are_checked(jobs: Path) -> None:
+    for file, text in (("policy/heats_idle", "name: [\n"), ("hardware/mine", "name: other\n")):
+        Path("conf", file).parent.mkdir(parents=True)
+        Path("conf", file).with_suffix(".yaml").write_text(text)
+    simulate(jobs, "--nodes", "gpu_a40_x8:8", "--policy", "easy")
+    with pytest.raises(UserError, match=r"hardware/mine\.yaml"):
+        simulate(jobs, "--nodes", "mine:8", "--policy", "easy")
+
+
 def test_what_is_written_can_be_read(jobs: Path) -> None:
     simulate(jobs, "--nodes", "64c:1", "--output", "out")
     every = read_table(Path("out/jobs.parquet"), BATCH_JOBS)

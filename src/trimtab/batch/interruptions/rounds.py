@@ -19,7 +19,7 @@ def assign_round(simulator: Simulator, cluster: Cluster, policy: BatchPolicy) ->
     s = simulator.state
     clock = s.clock[0]
     jobs = _active(s)
-    if not len(jobs.job):  # between two, when a node is reclaimed
+    if not len(jobs.job):  # reclaimed nodes alone are in use
         return
     with answers(policy, "assign"):
         chosen = np.asarray(policy.assign(jobs, cluster, float(clock["now_s"])))

@@ -29,18 +29,18 @@ def _record(**fields: str) -> np.dtype[np.void]:
 
 
 # A job. `run_s` and `estimate_s`: what is left at its next start, at `recorded_parts`; `kind`: of
-# its parts; `order`: the smallest is served first; `ends_s`: its end by the estimate; `type`: of
+# its parts; `ends_s`: its end by the estimate; `type`: of
 # its nodes once it started; `first`: its first allocation; `waking_s`: how long it waits for nodes
 # that slept; `planned_s`, `planned_type`: its reservation under conservative backfilling; `tried`:
 # the last sweep found no room for it. `parts`: its width, the least one until it starts.
 # `startup_s`: how long it waits for its `image` (NIL: none), of which `pulls` nodes pull layers, in
 # all `pulled_bytes`. `held_mw`: its power, as reserved. `tier`: the highest is served first,
-# whatever the order.
+# whatever the order. `leaf`: its place in its group.
 JOB = _record(
-    f8="submit_s run_s estimate_s order tier start_s waking_s end_s ends_s planned_s share "
+    f8="submit_s run_s estimate_s tier start_s waking_s end_s ends_s planned_s share "
     "serial_share startup_s pulled_bytes",
     i8="kind parts user type first nodes planned_type tried "
-    "recorded_parts least_parts most_parts image pulls held_mw",
+    "recorded_parts least_parts most_parts image pulls held_mw leaf",
 )
 # What interruptions leave of a job. While it runs, a checkpoint is written every `interval_s`,
 # which takes `cost_s`; infinite: only if it is preempted. `saves`: it has checkpoints. `restart_s`:
@@ -90,6 +90,11 @@ STEP = _record(f8="at_s", i8="cpu memory gpu power")
 # An image: how long a node takes to pull and unpack it, and to start it; its layers, which begin at
 # `first_layer` of `image_layers`, and have `bytes` together.
 IMAGE = _record(f8="fetch_s warm_s bytes", i8="first_layer layers")
+# Jobs with equal demands. `untried`: some were not tried at the last sweep; `open`: in this sweep,
+# all of them may have room (0), those that end before the reservation (1), or none (2). Their tree
+# begins at `first` of `tree`, its root is the next entry, and it has `leaves`; `place`: where the
+# group is in `active`.
+GROUP = _record(i8="kind first leaves untried open place")
 # What a user has: the share of the cluster now, and the decayed use until `at_s`.
 USER = _record(f8="share usage_s at_s")
 CLOCK = _record(
@@ -107,10 +112,12 @@ CLOCK = _record(
     # the order is asked in intervals only, also while none waits; `stuck`: a job was interrupted
     # too often; `preempts`: by tiers; `yielding`: running jobs that give way;
     # `claimant`: the job that others were last interrupted for, at `claimed_s`. `link_free_s`: when
-    # the registry's link has served all pulls until now, of `link_bytes_per_s`.
+    # the registry's link has served all pulls until now, of `link_bytes_per_s`. `active`: groups
+    # with waiting jobs; `trees`: groups have trees.
     i8="arrived ordered waiting fresh running changed reserved free space keeps grown head "
     "shadow_type backfill most_cpu most_memory most_gpu cap_mw power_mw peak_mw held_mw later_mw "
-    "submissions unfinished interrupts logged shrunk rounds stuck preempts yielding claimant",
+    "submissions unfinished interrupts logged shrunk rounds stuck preempts yielding claimant "
+    "active trees",
 )
 
 
@@ -145,3 +152,9 @@ class BatchState(NamedTuple):
     runs: NDArray[np.void]  # RUN: those that were interrupted
     cleared: NDArray[np.int64]  # [node, resource]: scratch space
     row: NDArray[np.int64]  # [resource]: scratch space
+    order: NDArray[np.float64]  # [job]: the smallest is served first
+    group: NDArray[np.int64]  # [job]
+    groups: NDArray[np.void]  # GROUP; none: waiting jobs are tried one by one
+    tree: NDArray[np.int64]  # of each group in turn: the shortest waiting job below, or NIL
+    active: NDArray[np.int64]  # groups with waiting jobs
+    candidates: NDArray[np.int64]  # [group]: scratch space

@@ -8,7 +8,7 @@ from trimtab.native import native_path, record_fields
 
 _SIZES = (
     *("type_count", "node_count", "resource_count", "layer_count"),
-    *("step_space", "run_space"),
+    *("step_space", "run_space", "group_count"),
 )
 
 
@@ -39,7 +39,7 @@ class Simulator:
         assert all(array.flags.c_contiguous for array in state)
         self.state = state
         sizes = (state.sites.shape[1], *state.free.shape, state.ready_s.shape[1])
-        space = (state.profile.shape[1], len(state.runs))
+        space = (state.profile.shape[1], len(state.runs), len(state.groups))
         self._in_c = _State(*(array.ctypes.data for array in state), *sizes, *space)
         self._at = ctypes.byref(self._in_c)
 

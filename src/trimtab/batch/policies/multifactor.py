@@ -33,16 +33,19 @@ class Multifactor(BatchPolicy):
     def order(self, jobs: WaitingJobs, now_s: float) -> NDArray[np.float64]:
         """Return the negative priorities."""
         age, fair_share, size, priority = self.weights
-        total = float(jobs.user_usage[np.unique(jobs.user, return_index=True)[1]].sum())
-        users = len(np.unique(jobs.user))
-        part = jobs.user_usage / total if total > 0 else np.zeros(len(jobs.job))
-        largest = max(1, int(jobs.priority.max(initial=0)))
-        return -(
-            age * np.minimum((now_s - jobs.submit_s) / self.max_age_s, 1.0)
-            + fair_share * 2.0 ** (-part * users)
-            + size * np.minimum(jobs.share, 1.0)
-            + priority * jobs.priority / largest
-        )
+        usage = np.full(int(jobs.user.max(initial=-1)) + 1, np.nan)  # of those who wait
+        usage[jobs.user] = jobs.user_usage
+        users = int(np.count_nonzero(~np.isnan(usage)))
+        total = float(usage[~np.isnan(usage)].sum())
+        fair = 2.0 ** (-usage / total * users) if total > 0 else np.ones(len(usage))
+        order = age * np.minimum((now_s - jobs.submit_s) / self.max_age_s, 1.0)
+        order += fair_share * fair[jobs.user]
+        if size:
+            order += size * np.minimum(jobs.share, 1.0)
+        if priority:
+            largest = max(1, int(jobs.priority.max(initial=0)))
+            order += priority * jobs.priority / largest
+        return -order
 
 
 def build(

@@ -182,7 +182,7 @@ def cluster_of(jobs: Path, read: "ReadJobs", nodes: str | None, conf: Path | Non
             f" --nodes TYPE:COUNT,..., such as --nodes {suggested_nodes(read.jobs)}"
         )
 
-    known = cache(partial(configurations, conf))  # takes a second; shapes need none
+    known = cache(partial(configurations, conf))
 
     def hardware(name: str) -> Hardware:
         machine: Hardware = known().option("hardware", name)

@@ -1,9 +1,8 @@
 """One self-contained page: methods, results and caveats."""
 
 import json
-import os
 import zlib
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -14,7 +13,6 @@ from pathlib import Path
 import vl_convert
 from markupsafe import Markup
 
-from trimtab.errors import TrimtabError
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.report.blocks import templates
 from trimtab.evaluation.report.changes import Effect
@@ -24,7 +22,7 @@ from trimtab.evaluation.report.published import without_places
 from trimtab.evaluation.report.section import ReportSection
 from trimtab.evaluation.report.stages import stages_of, unchanged_in_words
 from trimtab.evaluation.report.tables import exact
-from trimtab.files import write_whole
+from trimtab.files import atomic_write, user_cache
 from trimtab.records.outcome import Outcome, mb
 
 _NO_CARD = {"No change": Effect.UNCLEAR, "Seen only once": Effect.ONCE}
@@ -88,22 +86,21 @@ def format_remark(remarks: Iterable[tuple[str, str]]) -> list[str]:
 def vega_bundle() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script, packed.
 
-    Making it takes a second. So it is kept in XDG_CACHE_HOME, by default `~/.cache`, if it can be.
+    It is kept in the user's cache, as it takes a second to make.
     """
-    with suppress(OSError, RuntimeError):
-        return _kept_bundle().read_text()
+    with suppress(OSError, RuntimeError, ValueError, zlib.error):
+        kept = _kept_bundle().read_text()
+        unpacked(kept)  # fails unless it is whole
+        return kept
     bundle = packed(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE))
-    with suppress(OSError, RuntimeError, TrimtabError):
-        write_whole(_kept_bundle(), bundle.encode())
+    with suppress(OSError, RuntimeError), atomic_write(_kept_bundle()) as temporary:
+        temporary.write_text(bundle)
     return bundle
 
 
 def _kept_bundle() -> Path:
-    """Return its path; raises RuntimeError for a user without a home folder."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not folder.is_absolute():
-        folder = Path.home() / ".cache"
-    return folder / f"trimtab/vega/{version('vl-convert-python')}-{VEGA_LITE}"
+    made_by = version("vl-convert-python")
+    return user_cache() / f"vega-{VEGA_LITE}-{made_by}.txt"
 
 
 @cache
@@ -120,3 +117,8 @@ def packed(text: str) -> str:
     """Return a text for the page: compressed (raw deflate) in base 64."""
     compressor = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
     return b64encode(compressor.compress(text.encode()) + compressor.flush()).decode()
+
+
+def unpacked(packed_text: str) -> str:
+    """Return the text of what `packed` returned; ValueError or zlib.error if it is damaged."""
+    return zlib.decompress(b64decode(packed_text), wbits=-zlib.MAX_WBITS).decode()

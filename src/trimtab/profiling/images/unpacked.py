@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trimtab.errors import UserError
-from trimtab.files import remove_partial, sha256_of
+from trimtab.files import remove_partial, sha256_of, user_cache
 from trimtab.images.archives.image import Image
 from trimtab.images.archives.opening import open_image
 from trimtab.images.engine import ContainerEngine
@@ -127,12 +127,10 @@ def _saved_now(name: str, folder: Path) -> Path:
 
 def image_cache() -> Path:
     """Return the folder for unpacked images; anything in it may be removed at any time."""
-    caches = os.environ.get("XDG_CACHE_HOME", "")
     try:
-        top = Path(caches) if os.path.isabs(caches) else Path.home() / ".cache"  # noqa: PTH117
+        return user_cache() / "images"
     except RuntimeError:
         raise UserError("no home folder to unpack images in: set XDG_CACHE_HOME") from None
-    return top / "trimtab/images"
 
 
 @contextmanager

@@ -1,31 +1,37 @@
-"""The script of every page is made once, and kept where that is possible."""
+"""The script of interactive figures is made once, and kept in the user's cache."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import vl_convert
 
-from trimtab.evaluation.report.page import vega_bundle
+from trimtab.evaluation.report.page import unpacked, vega_bundle
 
-
-@pytest.fixture(autouse=True)
-def anew() -> Iterator[None]:
-    vega_bundle.cache_clear()
-    yield
-    vega_bundle.cache_clear()
+make = vega_bundle.__wrapped__
 
 
-def test_it_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    bundle = vega_bundle()
-    [kept] = tmp_path.glob("trimtab/vega/*")
-    assert kept.read_text() == bundle and len(bundle) > 300_000
-    kept.write_text("as kept")
-    vega_bundle.cache_clear()
-    assert vega_bundle() == "as kept"
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache/trimtab"
 
 
-def test_it_is_made_where_none_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert len(vega_bundle()) > 300_000
+def test_it_is_made_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make()
+    assert "vegaEmbed" in unpacked(made)
+    monkeypatch.delattr(vl_convert, "javascript_bundle")
+    assert make() == made
+
+
+@pytest.mark.parametrize("kept", [b"", b"AAAA", b"\xff"])
+def test_a_damaged_one_is_made_again(cache: Path, kept: bytes) -> None:
+    made = make()
+    (file,) = cache.iterdir()
+    file.write_bytes(kept)
+    assert make() == made
+    assert file.read_text() == made
+
+
+def test_no_cache_is_needed(cache: Path) -> None:
+    cache.parent.write_text("a file")
+    assert "vegaEmbed" in unpacked(make())
