@@ -32,7 +32,7 @@ from trimtab.debloating.snapshots.log import ALL, OPENS, Call, Entry, asked
 _STEERING = (
     "PYTHON", "LD_", "GLIBC_", "MALLOC_", "TRIMTAB_", "LC_", "LANG",
     "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "TQDM_",
-    "TORCH", "PYTORCH_", "CUDA_",
+    "TORCH", "PYTORCH_", "CUDA_", "NETWORKX_",
 )  # fmt: skip
 # Which the C library asks for without getenv.
 _C_LIBRARY = (
@@ -44,6 +44,7 @@ _TIME_ZONE = "/etc/localtime"
 _LOOKS = {
     Call.STAT, Call.LSTAT, Call.ACCESS, Call.NEWFSTATAT, Call.STATX, Call.FACCESSAT,
     Call.FACCESSAT2, Call.READLINK, Call.READLINKAT, Call.OPEN, Call.OPENAT, Call.OPENAT2,
+    Call.MKDIR,
 }  # fmt: skip
 _LISTS = {Call.GETDENTS, Call.GETDENTS64}
 _MISSING = (-2, -20)  # ENOENT, ENOTDIR
@@ -77,6 +78,7 @@ def is_steering(name: str) -> bool:
 
 
 def guards(
+    image: str,
     saved: Sequence[Entry],
     recorded: Sequence[Entry],
     words: Sequence[bytes | None],
@@ -84,7 +86,7 @@ def guards(
     roots: Sequence[Path],
     since_ns: int,
 ) -> bytes:
-    """Return the guards of a snapshot, `image`, as bytes.
+    """Return the guards of the snapshot in the file `image` as bytes.
 
     `saved` is what the saved process did up to its point, from `since_ns` on, and `recorded` what
     one did that was watched; `words` are the command as far as it is compared, None at its end if
@@ -95,7 +97,7 @@ def guards(
     """
     notes = {entry.words[0]: " ".join(entry.words[1:]) for entry in saved if entry.kind == "note"}
     names = asked(recorded)
-    lines = ["=image"]
+    lines = [f"={image}"]
     lines += ["a" if word is None else f"w{os.fsdecode(word)}" for word in words[1:]]
     ids = f"{os.getuid()} {os.geteuid()} {os.getgid()} {os.getegid()}"
     lines += [f"u{ids} {notes['signals']}", f"x{notes['executable']}", f"b{notes['name']}"]
@@ -192,7 +194,7 @@ class _Found:
         elif entry.result >= 0 and path.startswith(_KERNEL):
             is_read = entry.number in OPENS and path.startswith(("/sys/", "/proc/sys/"))
             yield from _content(path) if is_read else (f"v{path}",)
-        elif entry.result >= 0:
+        elif entry.result >= 0 or entry.number == Call.MKDIR:  # the folder was there
             yield from self._of_file(path)
 
     def _of_file(self, path: str) -> Iterator[str]:

@@ -1,13 +1,14 @@
 """Make the snapshot of a program's start in its slim environment."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
 from trimtab.debloating.snapshots.saving import (
-    FOLDER,
     NotSavedError,
+    Saved,
+    install,
     mark,
     remove_snapshots,
     save_start,
@@ -47,23 +48,31 @@ def make_snapshot(environment: Path, program: Program) -> Snapshot | NoSnapshot:
 
     The program is run three times, up to its first act that others can see, and then five times to
     its end without and with the snapshot. It stays if output and exit code are equal and the start
-    takes less time.
+    takes less time. A program that reads its arguments before it imports the rest can have two: for
+    these arguments, and for all.
     """
     remove_snapshots(environment)
+    kept, found = list[Saved](), list[Snapshot]()
     with TemporaryDirectory(prefix="trimtab-snapshot-") as place:
         try:
-            next_act = save_start(environment, program, Path(place))
+            all_saved, next_act = save_start(environment, program, Path(place))
         except NotSavedError as error:
-            remove_snapshots(environment)
             return NoSnapshot(str(error))
-        compared = _compare(environment, program, Path(place), next_act)
-    if isinstance(compared, NoSnapshot):
-        remove_snapshots(environment)
-    return compared
+        for saved in all_saved:
+            install(environment, [saved])
+            compared = _compare(environment, program, Path(place), saved.size_bytes, next_act)
+            if isinstance(compared, Snapshot):
+                kept.append(saved)
+                found.append(compared)
+        if not found:
+            remove_snapshots(environment)
+            return compared
+        install(environment, kept)
+    return replace(found[0], size_bytes=sum(each.size_bytes for each in found))
 
 
 def _compare(
-    environment: Path, program: Program, place: Path, next_act: str
+    environment: Path, program: Program, place: Path, size_bytes: int, next_act: str
 ) -> Snapshot | NoSnapshot:
     runs = dict[bool, list[MeasuredRun]]()
     for repeat in range(_PAIRS):
@@ -80,8 +89,7 @@ def _compare(
     before_s, after_s = (median(map(_seconds, each)) for each in (before, after))
     if after_s > before_s * _FASTER:
         return NoSnapshot(f"it saves too little: {before_s:.2f} s become {after_s:.2f} s")
-    size = (environment / FOLDER / "image").stat().st_size
-    return Snapshot(size, before_s, after_s, next_act)
+    return Snapshot(size_bytes, before_s, after_s, next_act)
 
 
 def _end(run: MeasuredRun) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trimtab.debloating.snapshots import choosing
@@ -20,26 +20,50 @@ _INSIDE = ("inside_program.py", "watching.py", "renewing.py")
 _HOOK = "lib/python3*/site-packages/00_trimtab_fallback.pth"
 _HAS_SNAPSHOTS = 4  # native/file_fallback/python_start.c
 _PATIENCE_S = 600.0
+_LEAST_PART = 4
 
 
 class NotSavedError(Exception):
     """There is no snapshot: its text says why."""
 
 
-def save_start(environment: Path, program: Program, place: Path) -> str:
-    """Put a snapshot of the program's start into its slim `environment`; return in a few words what
-    the program does next that can be in none.
+@dataclass(frozen=True)
+class Saved:
+    """The image of a start, and its guards."""
 
-    `place` is an empty folder. Raises NotSavedError.
+    image: Path
+    guards: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of the image."""
+        return self.image.stat().st_size
+
+
+def save_start(environment: Path, program: Program, place: Path) -> tuple[list[Saved], str]:
+    """Save the program's start in its slim `environment`, in the empty folder `place`; say in a few
+    words what the program does next that can be in no snapshot.
+
+    A start for the same arguments comes before one for all, which is made if that has a good part
+    of its bytes. Raises NotSavedError.
     """
     roots = _folders_of_code(environment)
+    found, problem = list[Saved](), ""
     try:
         log = _started(program, place / "record", 0)
-        image, text = _saved(program, log, roots, place)
-        _install(environment, image, text)
+        for numbers in choosing.points(log, roots):
+            try:
+                saved = _saved(program, log, numbers, roots, place)
+            except NotSavedError as error:
+                problem = str(error)
+                continue
+            if not found or saved.size_bytes * _LEAST_PART >= found[0].size_bytes:
+                found.append(saved)
     except OSError as error:
         raise NotSavedError(str(error)) from None
-    return choosing.why_not_later(log, roots)
+    if not found:
+        raise NotSavedError(problem)
+    return found, choosing.why_not_later(log, roots)
 
 
 def _folders_of_code(environment: Path) -> list[Path]:
@@ -69,11 +93,15 @@ def mark(environment: Path, *, has_snapshots: bool) -> None:
 
 
 def _saved(
-    program: Program, log: Sequence[Entry], roots: Sequence[Path], place: Path
-) -> tuple[Path, bytes]:
-    """Return the image of the program after the best of its imports, and its guards."""
+    program: Program,
+    log: Sequence[Entry],
+    numbers: Sequence[int],
+    roots: Sequence[Path],
+    place: Path,
+) -> Saved:
+    """Save the program after the first of the imports `numbers` after which it can be."""
     problem = f"no import comes before this: {choosing.why_not_later(log, roots)}"
-    for number in choosing.points(log, roots):
+    for number in numbers:
         made, watched = place / f"saved-{number}", choosing.before(log, number)
         ready = replace(program, environment=_needed(program, watched))
         try:
@@ -85,7 +113,10 @@ def _saved(
                 raise NotSavedError("its generators of random numbers differ between runs")
             saved = choosing.before(log_of_saved, number)
             words = _words(made, saved, choosing.reads_arguments(watched))
-            return made / "image", guards(saved, watched, words, ready.environment, roots, since_ns)
+            image = (made / "image").rename(place / f"image-{number}")
+            variables = ready.environment
+            text = guards(image.name, saved, watched, words, variables, roots, since_ns)
+            return Saved(image, text)
         except (NotSavedError, ChangedError) as error:
             problem = str(error)
     raise NotSavedError(problem)
@@ -154,16 +185,18 @@ def _started(
     return log
 
 
-def _install(environment: Path, image: Path, text: bytes) -> None:
-    """Put the image and its guards into the environment, whole or not at all."""
+def install(environment: Path, saved: Sequence[Saved]) -> None:
+    """Put images and their guards into the environment, whole or not at all."""
     part = environment / FOLDER.with_suffix(".part")
     remove_tree(part)
     part.mkdir()
-    shutil.copyfile(image, part / "image")
+    for each in saved:
+        shutil.copyfile(each.image, part / each.image.name)
     shutil.copyfile(native_path("trimtab-restore"), part / "restore")
+    (part / "guards").write_bytes(b"".join(each.guards for each in saved))
+    for path in part.iterdir():
+        path.chmod(0o600)  # memory, and values of variables
     (part / "restore").chmod(0o755)
-    (part / "guards").write_bytes(text)
-    for name in ("image", "guards"):  # memory, and values of variables
-        (part / name).chmod(0o600)
+    remove_tree(environment / FOLDER)
     part.rename(environment / FOLDER)
     mark(environment, has_snapshots=True)
