@@ -13,7 +13,7 @@ from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.files.file_fallback import add_file_fallback
 from trimtab.debloating.files.folder_tree import prefix_tree
-from trimtab.debloating.snapshots.saving import FOLDER, remove_snapshots, save_start
+from trimtab.debloating.snapshots.saving import FOLDER, install, remove_snapshots, save_start
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.processes.program import Program
 from trimtab.records.used import ByteCodeRead
@@ -65,7 +65,9 @@ class Slim:
         command = (str(self.python), *(words or ("program.py",)))
         program = Program(command, self.folder, {**_VARIABLES, **(variables or {})}, 60.0)
         with TemporaryDirectory() as place:
-            return save_start(self.environment, program, Path(place))
+            saved, next_act = save_start(self.environment, program, Path(place))
+            install(self.environment, saved)
+        return next_act
 
     def run(
         self,

@@ -31,6 +31,11 @@ async def child():
     process = await asyncio.create_subprocess_exec("echo", "child", stdout=asyncio.subprocess.PIPE)
     return await process.communicate()
 if __name__ == "__main__":
+    os.kill(os.getpid(), signal.SIGUSR1)
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        print("interrupted")
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         print(sum(pool.map(square, range(100))))
     with concurrent.futures.ProcessPoolExecutor(1) as pool:
@@ -44,11 +49,6 @@ if __name__ == "__main__":
     if not forked:
         os._exit(3)
     print(os.waitpid(forked, 0)[1])
-    os.kill(os.getpid(), signal.SIGUSR1)
-    try:
-        os.kill(os.getpid(), signal.SIGINT)
-    except KeyboardInterrupt:
-        print("interrupted")
     blocks = [bytes(10**6) for _ in range(200)], [str(number) for number in range(200_000)]
     print(len(blocks[0]), len(blocks[1]), sum(bytearray(10**8)))
     resource.setrlimit(resource.RLIMIT_STACK, (100 << 20, resource.RLIM_INFINITY))

@@ -52,22 +52,28 @@ def make_snapshot(environment: Path, program: Program) -> Snapshot | NoSnapshot:
     these arguments, and for all.
     """
     remove_snapshots(environment)
-    kept, found = list[Saved](), list[Snapshot]()
     with TemporaryDirectory(prefix="trimtab-snapshot-") as place:
         try:
-            all_saved, next_act = save_start(environment, program, Path(place))
+            made = _made(environment, program, Path(place))
         except NotSavedError as error:
-            return NoSnapshot(str(error))
-        for saved in all_saved:
-            install(environment, [saved])
-            compared = _compare(environment, program, Path(place), saved.size_bytes, next_act)
-            if isinstance(compared, Snapshot):
-                kept.append(saved)
-                found.append(compared)
-        if not found:
-            remove_snapshots(environment)
-            return compared
-        install(environment, kept)
+            made = NoSnapshot(str(error))
+    if isinstance(made, NoSnapshot):
+        remove_snapshots(environment)
+    return made
+
+
+def _made(environment: Path, program: Program, place: Path) -> Snapshot | NoSnapshot:
+    kept, found = list[Saved](), list[Snapshot]()
+    all_saved, next_act = save_start(environment, program, place)
+    for saved in all_saved:
+        install(environment, [saved])
+        compared = _compare(environment, program, place, saved.size_bytes, next_act)
+        if isinstance(compared, Snapshot):
+            kept.append(saved)
+            found.append(compared)
+    if not found:
+        return compared
+    install(environment, kept)
     return replace(found[0], size_bytes=sum(each.size_bytes for each in found))
 
 

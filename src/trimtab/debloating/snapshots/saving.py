@@ -186,17 +186,24 @@ def _started(
 
 
 def install(environment: Path, saved: Sequence[Saved]) -> None:
-    """Put images and their guards into the environment, whole or not at all."""
+    """Put images and their guards into the environment, whole or not at all.
+
+    Raises NotSavedError, as on a full disk.
+    """
     part = environment / FOLDER.with_suffix(".part")
-    remove_tree(part)
-    part.mkdir()
-    for each in saved:
-        shutil.copyfile(each.image, part / each.image.name)
-    shutil.copyfile(native_path("trimtab-restore"), part / "restore")
-    (part / "guards").write_bytes(b"".join(each.guards for each in saved))
-    for path in part.iterdir():
-        path.chmod(0o600)  # memory, and values of variables
-    (part / "restore").chmod(0o755)
-    remove_tree(environment / FOLDER)
-    part.rename(environment / FOLDER)
+    try:
+        remove_tree(part)
+        part.mkdir()
+        for each in saved:
+            shutil.copyfile(each.image, part / each.image.name)
+        shutil.copyfile(native_path("trimtab-restore"), part / "restore")
+        (part / "guards").write_bytes(b"".join(each.guards for each in saved))
+        for path in part.iterdir():
+            path.chmod(0o600)  # memory, and values of variables
+        (part / "restore").chmod(0o755)
+        remove_tree(environment / FOLDER)
+        part.rename(environment / FOLDER)
+    except OSError as error:
+        remove_tree(part)
+        raise NotSavedError(str(error)) from None
     mark(environment, has_snapshots=True)
