@@ -18,7 +18,8 @@ from saved_starts import FAILED, Slim
 AFTER = """
 import asyncio, atexit, concurrent.futures, faulthandler, json, multiprocessing, resource
 import signal, ssl, sqlite3, threading, weakref
-atexit.register(print, "at exit")
+if __name__ == "__main__":
+    atexit.register(print, "at exit")
 signal.signal(signal.SIGUSR1, lambda *_: print("a signal"))
 faulthandler.enable()
 import decimal
