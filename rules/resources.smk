@@ -77,6 +77,11 @@ def verified_min(wildcards):
     return longest_min(workloads, runs)
 
 
+def saved_min(wildcards):
+    """The runs that record and save the start, at up to four imports, and ten that compare."""
+    return longest_min(CONFIG.workloads(wildcards.target), 1 + 2 * 4 + 10)
+
+
 def searched_min(wildcards, seeds=1):
     """Every trial on every rung of the searches, one after the other, and ten for the rest."""
     # What tells the rungs loads what suggests trials: for those alone that tune.

@@ -15,10 +15,12 @@ arguments = parser.parse_args()
 
 with supervised(), folder_lock(arguments.output):
     from trimtab.config.stages import VerifyStage, read
+    from trimtab.debloating.snapshots.installing import remove_snapshots
     from trimtab.debloating.verification.verify import verify_environment
     from trimtab.profiling.profile import model_of
 
     stage = read(arguments.config, VerifyStage)
+    remove_snapshots(arguments.environment)  # the rule save_start makes them again
     verify_environment(
         stage.target,
         stage.workloads,

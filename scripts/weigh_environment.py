@@ -16,10 +16,12 @@ arguments = parser.parse_args()
 with supervised(), folder_lock(arguments.output.parent):
     from trimtab.debloating.copies.compressed_size import COMPRESSION, compressed_bytes
     from trimtab.debloating.copies.layout import EnvironmentLayout
+    from trimtab.debloating.snapshots.installing import remove_snapshots
     from trimtab.debloating.targets.registry import target_at
     from trimtab.records.built_environment import CompressedEnvironment
     from trimtab.records.manifest import Manifest
 
+    remove_snapshots(arguments.environment)  # the rule save_start makes them again
     manifest = Manifest.read(arguments.manifest)
     before = target_at(manifest.environment).layout()
     CompressedEnvironment(

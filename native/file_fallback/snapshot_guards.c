@@ -32,6 +32,7 @@ static const char *const steering[] = {"PYTHON", "LD_",  "GLIBC_", "MALLOC_", "T
                                        "TORCH",  "PYTORCH_", "CUDA_", "NETWORKX_"};
 
 static int is_steering(const char *name) {
+  if (begins_with(name, "PYTHONUNBUFFERED=")) return 0; /* streams are made again as it says */
   for (size_t i = 0; i < sizeof steering / sizeof *steering; i++)
     if (begins_with(name, steering[i])) return 1;
   return 0;

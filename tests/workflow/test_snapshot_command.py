@@ -1,5 +1,6 @@
 """`trimtab debloat --start snapshot` and `trimtab snapshot`, as a person types them."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,9 @@ PROGRAM = """
 import heavy
 import sys
 print(heavy.total, sys.argv[1:], hash("seed") if "--seed" in sys.argv else "")
+if "--lose" in sys.argv:
+    import os
+    os._exit(0)
 """
 
 
@@ -49,6 +53,20 @@ def goes_on(folder: Path) -> bool:
 def test_starts_with_other_arguments_go_on_from_it(folder: Path) -> None:
     assert goes_on(folder)
     assert says(folder, "--its", "own").split(" ", 1)[1] == "['--its', 'own'] \n"
+
+
+def test_its_output_is_as_unbuffered_as_asked(folder: Path) -> None:
+    """Not only as it was when the start was saved: an end without ado loses what is buffered."""
+    command = [folder / "trimtab_workspace/env/bin/python", "program.py", "--seed", "--lose"]
+    said = {
+        variable: subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONUNBUFFERED": variable},
+        ).stdout
+        for variable in ("", "1", "2")
+    }  # fmt: skip
+    assert said[""] == ""
+    assert said["1"] == said["2"] and "--lose" in said["1"]  # the same seed, so both went on
 
 
 @pytest.mark.parametrize("name", ["program.py", "heavy.py"])

@@ -26,12 +26,9 @@ from trimtab.debloating.kept_libraries import left_alone
 from trimtab.debloating.libraries.profiled import untraced_libraries
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
 from trimtab.debloating.slimming import OnProgress, locate_in
-from trimtab.debloating.snapshots.making import (
-    NoSnapshot,
-    Snapshot,
-    make_snapshot,
-    remove_snapshots,
-)
+from trimtab.debloating.snapshots.installing import remove_snapshots
+from trimtab.debloating.snapshots.making import NoSnapshot, Snapshot
+from trimtab.debloating.snapshots.starts import save_start as save_start_of
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment
@@ -227,15 +224,8 @@ def check_end(folder: Path, usage: Usage) -> None:
 
 def save_start(folder: Path) -> Snapshot | NoSnapshot:
     """Save the start of the debloated program in `folder`, as a user's shell starts it."""
-    environment = _slim_environment(folder).absolute()
-    workload = _workload(folder)
-    output = folder / "runs/snapshot"
-    program = _target(workload).program(workload, output, environment)
-    variables = {**program.environment, "PATH": os.environ.get("PATH", os.defpath)}
-    try:
-        return make_snapshot(environment, replace(program, environment=variables))
-    finally:
-        remove_tree(output)
+    environment, workload = _slim_environment(folder), _workload(folder)
+    return save_start_of(_target(workload), workload, folder / "runs/snapshot", environment)
 
 
 def remove_snapshot(folder: Path) -> None:

@@ -57,8 +57,8 @@ def about(
     the report again. A `schedule_only` key matters where jobs are scheduled: editing it profiles
     nothing again. A `tuning_only` key says what is tuned: editing it profiles, debloats and
     schedules nothing again. A `verify_only` key says what is run when all is made: editing it
-    verifies again, and makes nothing else. A `no_result` key is one that no result depends on, as a
-    limit is: editing it runs nothing again.
+    verifies or saves starts again, and makes nothing else. A `no_result` key is one that no result
+    depends on, as a limit is: editing it runs nothing again.
     """
     metadata = {
         "meaning": meaning,

@@ -25,7 +25,7 @@ from trimtab.config.fields import (
 )
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.code_base import CodeBase
-from trimtab.config.groups.debloat import Debloat, Fallback, Share
+from trimtab.config.groups.debloat import Debloat, Fallback, Share, Start
 from trimtab.config.groups.enclave import Enclave
 from trimtab.config.groups.experiment import Experiment, Platform
 from trimtab.config.groups.hardware import Hardware
@@ -90,6 +90,16 @@ class VerifyStage:
     workloads: SomeWorkloads
     hardware: Hardware
     verify: Verify
+
+
+@dataclass(config=CHECKED)
+class StartStage:
+    """What saving the starts of a slim environment's programs depends on."""
+
+    target: Name
+    hardware: Name
+    workloads: SomeWorkloads
+    start: Start
 
 
 @dataclass(config=CHECKED)

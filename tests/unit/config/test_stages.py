@@ -6,11 +6,13 @@ import pytest
 from shipped_configurations import SHIPPED
 
 from trimtab.config import ConfigError, Configurations, dump, load
+from trimtab.config.groups.debloat import Start
 from trimtab.config.stages import (
     DebloatStage,
     EvaluateStage,
     ProfileStage,
     ResolvedConfig,
+    StartStage,
     TraceStage,
 )
 
@@ -67,6 +69,16 @@ def test_what_only_scheduling_reads_of_a_machine_profiles_nothing_again(
     assert len(texts) == 2
 
 
+def test_how_programs_start_makes_no_environment_again(configurations: Configurations) -> None:
+    root = configurations.root
+    stage = DebloatStage("a", "b", [], [root.workload], root.debloat)
+    saved = replace(root.debloat, start=Start.SNAPSHOT)
+    assert dump(replace(stage, debloat=saved)) == dump(stage)
+    stages = [StartStage("a", "b", [root.workload], each.start) for each in (root.debloat, saved)]
+    assert len({dump(each) for each in stages}) == 2
+    assert [load(dump(each), StartStage).start for each in stages] == ["usual", "snapshot"]
+
+
 def test_resolved_shows_every_key(configurations: Configurations) -> None:
     root = configurations.root
     resolved = ResolvedConfig(
@@ -80,6 +92,7 @@ def test_resolved_shows_every_key(configurations: Configurations) -> None:
     document = json.loads(dump(resolved))
     assert document["options"]["workload"][0]["description"] == root.workload.description
     assert document["verify"]["repeats"] == root.verify.repeats
+    assert document["debloat"]["start"] == "usual"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The options of `trimtab debloat` and its single steps, for libraries and files."""
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -84,8 +83,10 @@ _ALL = OptionGroup(
     },
     hidden=("files", "unloaded"),
 )  # fmt: skip
-IMAGE = dataclasses.replace(
-    _ALL, fill=_of_an_image, defaults={"remove": None, "fallback": Fallback.STORE}
+IMAGE = _ALL.only(
+    *(key for key in _ALL.keys if key != "start"),  # a snapshot is of one machine
+    fill=_of_an_image,
+    defaults={"remove": None, "fallback": Fallback.STORE},
 )
 DEBLOAT = _ALL.only(*(key for key in _ALL.keys if key != "compression"), fill=_of_a_program)
 LOCATE = _ALL.only("symbols", "gpu", "start_up_only")

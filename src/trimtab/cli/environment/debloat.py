@@ -1,6 +1,5 @@
 """`trimtab debloat`: a slim environment for a program."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -14,11 +13,10 @@ from trimtab.cli.program_options import PROGRAM, ProgramOptions
 from trimtab.cli.result_lines import say_result
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption, slimmed, traced
 from trimtab.cli.workspace_lock import alone_in
-from trimtab.config.groups.debloat import Debloat, Fallback, Gpu, Mode
+from trimtab.config.groups.debloat import Debloat, Fallback, Gpu, Mode, Start
 from trimtab.errors import UserError
 from trimtab.evaluation.outcome.read import outcome_in
 
-Start = StrEnum("Start", "USUAL SNAPSHOT")
 MaybeCommand = Annotated[
     list[str] | None,
     typer.Argument(
@@ -37,13 +35,6 @@ def debloat(
     runs: Runs = 1,
     gpus: Gpus = None,
     settle: SettleOption = 5,
-    start: Annotated[
-        Start,
-        typer.Option(
-            help="How the program starts: as `usual`, or from a `snapshot` of it after its imports,"
-            " on this machine."
-        ),
-    ] = Start.USUAL,
 ) -> None:
     """Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it.
 
@@ -66,7 +57,7 @@ def debloat(
     if options.mode == Mode.PUNCH and options.fallback != Fallback.NONE:
         console.notes.print("no fallback with mode punch: a call into removed code is a crash")
     say_result(folder, settling)
-    if start == Start.SNAPSHOT:
+    if options.start == Start.SNAPSHOT:
         save_start(folder)
     console.path(folder / "env")
     console.result(outcome_in(folder).to_json())

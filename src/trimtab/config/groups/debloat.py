@@ -23,6 +23,7 @@ Old = StrEnum("Old", "KEEP REMOVE")
 Fallback = StrEnum("Fallback", "ORIGINAL PACKED STORE NONE")
 PackageDatabase = StrEnum("PackageDatabase", "KEEP DROP")
 Compression = StrEnum("Compression", "GZIP ZSTD")
+Start = StrEnum("Start", "USUAL SNAPSHOT")
 Group = StrEnum(
     "Group",
     "OPTIONS LOCALES TIME_ZONES TERMINALS CERTIFICATES USERS SHELL PACKAGE_MANAGERS DOCUMENTATION"
@@ -131,6 +132,13 @@ class Debloat:
         "How programs reach the store: another path, http:// of a file server, or unix: and a "
         "server's socket. By default the folder's path.",
         default=None,
+    )
+    start: Start = about(
+        "How the program starts: as `usual`, or from a "
+        "[`snapshot`](../how-to/start-from-a-snapshot.md) of it after its imports, on this "
+        "machine. Images start as usual.",
+        default=Start.USUAL,
+        verify_only=True,
     )
 
     @model_validator(mode="before")

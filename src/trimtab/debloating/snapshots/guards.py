@@ -34,6 +34,7 @@ _STEERING = (
     "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "TQDM_",
     "TORCH", "PYTORCH_", "CUDA_", "NETWORKX_",
 )  # fmt: skip
+_RENEWED = "PYTHONUNBUFFERED"  # by which streams are made again (renewing.py)
 # Which the C library asks for without getenv.
 _C_LIBRARY = (
     "TZ", "TZDIR", "LOCPATH", "NLSPATH", "GCONV_PATH", "OUTPUT_CHARSET", "POSIXLY_CORRECT",
@@ -74,11 +75,10 @@ class ChangedError(Exception):
 
 def is_steering(name: str) -> bool:
     """Return whether a variable steers Python, C libraries or the dynamic linker."""
-    return name.startswith(_STEERING) or name in _C_LIBRARY
+    return (name.startswith(_STEERING) and name != _RENEWED) or name in _C_LIBRARY
 
 
 def guards(
-    image: str,
     saved: Sequence[Entry],
     recorded: Sequence[Entry],
     words: Sequence[bytes | None],
@@ -86,7 +86,7 @@ def guards(
     roots: Sequence[Path],
     since_ns: int,
 ) -> bytes:
-    """Return the guards of the snapshot in the file `image` as bytes.
+    """Return the guards of a snapshot as bytes, without its name.
 
     `saved` is what the saved process did up to its point, from `since_ns` on, and `recorded` what
     one did that was watched; `words` are the command as far as it is compared, None at its end if
@@ -97,8 +97,7 @@ def guards(
     """
     notes = {entry.words[0]: " ".join(entry.words[1:]) for entry in saved if entry.kind == "note"}
     names = asked(recorded)
-    lines = [f"={image}"]
-    lines += ["a" if word is None else f"w{os.fsdecode(word)}" for word in words[1:]]
+    lines = ["a" if word is None else f"w{os.fsdecode(word)}" for word in words[1:]]
     ids = f"{os.getuid()} {os.geteuid()} {os.getgid()} {os.getegid()}"
     lines += [f"u{ids} {notes['signals']}", f"x{notes['executable']}", f"b{notes['name']}"]
     lines += [f"m{notes['machine']}", f"p{notes['path']}"]

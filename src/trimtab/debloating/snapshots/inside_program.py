@@ -191,8 +191,8 @@ class _Importing:
         states = [state_of(each) for each in generators]
         for state in states:
             self.notes.note("generator " + state)
-        before = [*self.states, *states[len(self.states) :]]
-        by_chance = [each for i, each in enumerate(generators) if states[i] != before[i]]
+        # Two processes do not draw the same by chance.
+        by_chance = [each for i, each in enumerate(generators) if states[i] not in self.states]
         del generators
         self._freeze()
         new = self.notes.library.save(os.fsencode(self.folder + "/image"))

@@ -92,6 +92,9 @@ def _renew_stream(stream: "Any", mode: "str") -> None:
     name, number, lines = stream.name, stream.fileno(), stream.line_buffering
     settings = {"encoding": stream.encoding, "errors": stream.errors}
     through = getattr(stream, "write_through", False)
+    if mode == "w" and os.environ.get("PYTHONUNBUFFERED"):
+        raw = buffer = type(raw)(number, "wb", closefd=False)
+        through = True
     raw.__init__(number, mode + "b", closefd=False)
     raw.name = name
     if raw is not buffer:

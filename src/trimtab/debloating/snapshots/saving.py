@@ -1,69 +1,44 @@
 """Save the start of a program in its slim environment, after one of its imports."""
 
-import os
 import shutil
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from trimtab.debloating.snapshots import choosing
 from trimtab.debloating.snapshots.guards import ChangedError, guards, is_steering
+from trimtab.debloating.snapshots.installing import install_snapshot
 from trimtab.debloating.snapshots.log import ALL, Entry, asked, entries, made_files
-from trimtab.files import remove_tree
 from trimtab.native import native_path
 from trimtab.processes.program import Program
 
-FOLDER = Path("trimtab/snapshots")
 _INSIDE = ("inside_program.py", "watching.py", "renewing.py")
-_HOOK = "lib/python3*/site-packages/00_trimtab_fallback.pth"
-_HAS_SNAPSHOTS = 4  # native/file_fallback/python_start.c
 _PATIENCE_S = 600.0
-_LEAST_PART = 4
 
 
 class NotSavedError(Exception):
     """There is no snapshot: its text says why."""
 
 
-@dataclass(frozen=True)
-class Saved:
-    """The image of a start, and its guards."""
+def save_start(
+    environment: Path, name: str, program: Program, place: Path, for_all_arguments: bool
+) -> tuple[int, str]:
+    """Put the snapshot `name` of the program's start into its slim `environment`.
 
-    image: Path
-    guards: bytes
-
-    @property
-    def size_bytes(self) -> int:
-        """The bytes of the image."""
-        return self.image.stat().st_size
-
-
-def save_start(environment: Path, program: Program, place: Path) -> tuple[list[Saved], str]:
-    """Save the program's start in its slim `environment`, in the empty folder `place`; say in a few
-    words what the program does next that can be in no snapshot.
-
-    A start for the same arguments comes before one for all, which is made if that has a good part
-    of its bytes. Raises NotSavedError.
+    Returns its bytes, and in a few words what the program does next that can be in none. `place` is
+    an empty folder. Raises NotSavedError.
     """
     roots = _folders_of_code(environment)
-    found, problem = list[Saved](), ""
     try:
         log = _started(program, place / "record", 0)
-        for numbers in choosing.points(log, roots):
-            try:
-                saved = _saved(program, log, numbers, roots, place)
-            except NotSavedError as error:
-                problem = str(error)
-                continue
-            if not found or saved.size_bytes * _LEAST_PART >= found[0].size_bytes:
-                found.append(saved)
+        numbers = choosing.points(log, roots, for_all_arguments)
+        image, text = _saved(program, log, roots, numbers, place)
+        size_bytes = install_snapshot(environment, name, image, text)
     except OSError as error:
         raise NotSavedError(str(error)) from None
-    if not found:
-        raise NotSavedError(problem)
-    return found, choosing.why_not_later(log, roots)
+    return size_bytes, choosing.why_not_later(log, roots)
 
 
 def _folders_of_code(environment: Path) -> list[Path]:
@@ -72,34 +47,14 @@ def _folders_of_code(environment: Path) -> list[Path]:
     return list(dict.fromkeys([environment, environment.resolve(), *interpreters]))
 
 
-def remove_snapshots(environment: Path) -> None:
-    """Remove all snapshots of the slim `environment`."""
-    mark(environment, has_snapshots=False)
-    remove_tree(environment / FOLDER)
-    remove_tree(environment / FOLDER.with_suffix(".part"))
-
-
-def mark(environment: Path, *, has_snapshots: bool) -> None:
-    """Have starts of the environment look for snapshots, or not: a digit of its .pth line."""
-    for hook in environment.glob(_HOOK):
-        text = hook.read_text()
-        begin, call, rest = text.rpartition(".start(")
-        if not call or not rest[0].isdigit():
-            continue
-        how = int(rest[0]) & ~_HAS_SNAPSHOTS | (_HAS_SNAPSHOTS if has_snapshots else 0)
-        if how != int(rest[0]):
-            with hook.open("r+b") as file:  # in place: the folder's time is in the archive
-                os.pwrite(file.fileno(), str(how).encode(), len((begin + call).encode()))
-
-
 def _saved(
     program: Program,
     log: Sequence[Entry],
-    numbers: Sequence[int],
     roots: Sequence[Path],
+    numbers: Sequence[int],
     place: Path,
-) -> Saved:
-    """Save the program after the first of the imports `numbers` after which it can be."""
+) -> tuple[Path, bytes]:
+    """Return the image of the program after the best of its imports, and its guards."""
     problem = f"no import comes before this: {choosing.why_not_later(log, roots)}"
     for number in numbers:
         made, watched = place / f"saved-{number}", choosing.before(log, number)
@@ -113,10 +68,8 @@ def _saved(
                 raise NotSavedError("its generators of random numbers differ between runs")
             saved = choosing.before(log_of_saved, number)
             words = _words(made, saved, choosing.reads_arguments(watched))
-            image = (made / "image").rename(place / f"image-{number}")
-            variables = ready.environment
-            text = guards(image.name, saved, watched, words, variables, roots, since_ns)
-            return Saved(image, text)
+            text = guards(saved, watched, words, ready.environment, roots, since_ns)
+            return made / "image", text
         except (NotSavedError, ChangedError) as error:
             problem = str(error)
     raise NotSavedError(problem)
@@ -183,27 +136,3 @@ def _started(
             f"its start cannot be recorded: {said[-1] if said else done.returncode}"
         )
     return log
-
-
-def install(environment: Path, saved: Sequence[Saved]) -> None:
-    """Put images and their guards into the environment, whole or not at all.
-
-    Raises NotSavedError, as on a full disk.
-    """
-    part = environment / FOLDER.with_suffix(".part")
-    try:
-        remove_tree(part)
-        part.mkdir()
-        for each in saved:
-            shutil.copyfile(each.image, part / each.image.name)
-        shutil.copyfile(native_path("trimtab-restore"), part / "restore")
-        (part / "guards").write_bytes(b"".join(each.guards for each in saved))
-        for path in part.iterdir():
-            path.chmod(0o600)  # memory, and values of variables
-        (part / "restore").chmod(0o755)
-        remove_tree(environment / FOLDER)
-        part.rename(environment / FOLDER)
-    except OSError as error:
-        remove_tree(part)
-        raise NotSavedError(str(error)) from None
-    mark(environment, has_snapshots=True)

@@ -10,6 +10,7 @@ import pandas as pd
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.inputs.tunings import TunedCell
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
+from trimtab.records.imports.saved_starts import WorkloadStart
 from trimtab.records.manifest import Manifest
 from trimtab.records.tables import FILES
 from trimtab.records.usage import Usage
@@ -64,7 +65,8 @@ class DebloatedTarget:
     the columns of RUNS (conditions original and debloated). `used` is the code that its workloads
     used, by library. `label` is the target's name, with the hardware where the experiment has
     several. `built` is its slim environment, if it has one, and `compressed` its compressed size,
-    if measured. `files` has the columns of FILES, and no rows where all files stay.
+    if measured. `files` has the columns of FILES, and no rows where all files stay. `starts` are
+    its workloads' saved starts, if any were to be.
     """
 
     label: str
@@ -76,6 +78,7 @@ class DebloatedTarget:
     built: BuiltEnvironment | None = None
     files: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FILES.names))
     compressed: CompressedEnvironment | None = None
+    starts: Sequence[WorkloadStart] = ()
 
     @property
     def hardware(self) -> str:

@@ -1,7 +1,8 @@
 """Comparison of interleaved runs, pair by pair."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import pandas as pd
 
@@ -58,15 +59,21 @@ def compare(
     good = runs[runs["ended_well"] & runs["condition"].isin([base, other])]
     wide = good.pivot(index="repeat", columns="condition", values=quantity)
     wide = wide.reindex(columns=[base, other]).dropna()
-    wide = wide[wide[base] > 0]
-    if wide.empty:
+    return compare_pairs([*wide.astype(float).itertuples(index=False, name=None)])
+
+
+def compare_pairs(pairs: Sequence[tuple[float, float]]) -> PairedComparison | None:
+    """Compare pairs of a base and another value; None without a pair whose base is above 0."""
+    counted = [(base, other) for base, other in pairs if base > 0]
+    if not counted:
         return None
-    ratios = wide[other] / wide[base]
+    ratios = [other / base for base, other in counted]
+    bases, others = zip(*counted, strict=True)
     return PairedComparison(
-        pairs=len(wide),
-        original=float(wide[base].median()),
-        other=float(wide[other].median()),
-        ratio=float(ratios.median()),
-        ratio_low=float(ratios.min()),
-        ratio_high=float(ratios.max()),
+        pairs=len(counted),
+        original=median(bases),
+        other=median(others),
+        ratio=median(ratios),
+        ratio_low=min(ratios),
+        ratio_high=max(ratios),
     )

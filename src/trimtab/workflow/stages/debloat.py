@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any, ClassVar
 
-from trimtab.config.stages import DebloatStage, EnvironmentStage, VerifyStage
+from trimtab.config.groups.debloat import Start
+from trimtab.config.stages import DebloatStage, EnvironmentStage, StartStage, VerifyStage
 from trimtab.workflow.stage import Given, Stage
 from trimtab.workflow.stages.fleet import FleetCells
 from trimtab.workflow.stages.profile import ProfileCells
@@ -20,9 +21,18 @@ class DebloatCells(Stage):
     target = "debloat"
     wanted = ("verify.json", "env")
 
+    def results(self) -> list[str]:
+        """Return the files that the report is made from, with saved starts if there are any."""
+        return [*super().results(), *self._starts()]
+
     def targets(self) -> list[str]:
-        """Return verified environments, and the fleets of these."""
-        return [*super().targets(), *FleetCells(self.config).results()]
+        """Return verified environments, their saved starts, and the fleets of these."""
+        return [*super().targets(), *self._starts(), *FleetCells(self.config).results()]
+
+    def _starts(self) -> list[str]:
+        is_wanted = self.config.root.debloat.start == Start.SNAPSHOT
+        # Starts that are there and no longer wanted are removed.
+        return [path for path in self.files("start.json") if is_wanted or Path(path).exists()]
 
     def usages(self, wildcards: Any) -> list[str]:
         """Return the profiles of a target's workloads."""
@@ -65,4 +75,13 @@ class DebloatCells(Stage):
             workloads=self.config.workloads(wildcards.target),
             hardware=self.config.option("hardware", wildcards.hardware),
             verify=self.config.root.verify,
+        )
+
+    def start(self, wildcards: Any) -> StartStage:
+        """Return what saving the starts of a target is given."""
+        return StartStage(
+            target=wildcards.target,
+            hardware=wildcards.hardware,
+            workloads=self.config.workloads(wildcards.target),
+            start=self.config.root.debloat.start,
         )

@@ -11,6 +11,7 @@ from trimtab.evaluation.inputs.ends import judged
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, EvaluationInputs
 from trimtab.records import tables
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
+from trimtab.records.imports.saved_starts import SavedStarts
 from trimtab.records.manifest import Manifest
 from trimtab.records.parquet.files import read_table
 from trimtab.records.used import UsedCodeByLibrary
@@ -23,12 +24,12 @@ def read(files: Sequence[Path], inputs: EvaluationInputs) -> tuple[DebloatedTarg
 
     Raises UserError where one is given twice, TrimtabError where a file contradicts another.
     """
-    targets = tuple(_target(folder) for folder in folders_of(files, "manifest.json"))
+    targets = tuple(_target(folder, files) for folder in folders_of(files, "manifest.json"))
     refuse_twice("target", [(t.label, t.hardware) for t in targets])
     return targets
 
 
-def _target(folder: Path) -> DebloatedTarget:
+def _target(folder: Path, given: Sequence[Path]) -> DebloatedTarget:
     manifest = Manifest.read(folder / "manifest.json")
     verdict = Verdict.read(folder / "verify.json")
     libraries = read_table(folder / "libraries.parquet", tables.LIBRARIES)
@@ -45,6 +46,8 @@ def _target(folder: Path) -> DebloatedTarget:
     path = folder / "compressed.json"
     compressed = CompressedEnvironment.read(path) if path.is_file() else None
     files = read_table(folder / "files.parquet", tables.FILES)
+    path = folder / "start.json"
+    starts = SavedStarts.read(path).workloads if path in given else ()
     return DebloatedTarget(
         manifest.target,
         manifest,
@@ -55,6 +58,7 @@ def _target(folder: Path) -> DebloatedTarget:
         built,
         files,
         compressed,
+        starts,
     )
 
 

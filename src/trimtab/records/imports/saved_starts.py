@@ -1,0 +1,46 @@
+"""`start.json`: how programs of a slim environment start from snapshots of their imports."""
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import model_validator
+from pydantic.dataclasses import dataclass
+
+from trimtab.records.document import PART, Document
+from trimtab.records.values import Amount, Text, Whole, Word
+
+
+@dataclass(frozen=True, config=PART)
+class WorkloadStart:
+    """How a workload starts: from a snapshot of `size_bytes`, or as usual if there is none.
+
+    `pairs_s` are the seconds of starts without the snapshot and with it, in turn: to the mark
+    `first_iteration`, or else of the whole run. `before_s` and `after_s` are their medians, None
+    without a snapshot. `reason` is the program's next act, which no snapshot can have, or why
+    there is none.
+    """
+
+    workload: Word
+    size_bytes: Whole
+    before_s: Amount | None
+    after_s: Amount | None
+    pairs_s: list[tuple[Amount, Amount]]
+    reason: Text
+
+
+class SavedStarts(Document):
+    """The starts of a target's workloads; none if starts are as usual."""
+
+    stage: ClassVar[str] = "debloat"
+    version: Literal[1] = 1
+    target: Word
+    hardware: Word
+    workloads: list[WorkloadStart]
+
+    @model_validator(mode="after")
+    def _was_measured_if_saved(self) -> Self:
+        for each in self.workloads:
+            has = {bool(each.size_bytes), bool(each.pairs_s)}
+            has |= {seconds is not None for seconds in (each.before_s, each.after_s)}
+            if len(has) > 1:
+                raise ValueError(f"workloads: {each.workload}: expected times of a snapshot only")
+        return self
