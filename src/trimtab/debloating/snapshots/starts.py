@@ -30,7 +30,7 @@ def save_starts(
         for workload in workloads:
             run_folder = destination / "starts" / workload.name
             made = save_start(target_of(name, workloads), workload, run_folder, environment)
-            starts.append(_recorded(workload.name, made))
+            starts.append(recorded(workload.name, made))
     remove_tree(destination / "starts")
     document = SavedStarts(target=name, hardware=hardware, workloads=starts)
     document.write(destination / "start.json")
@@ -59,7 +59,8 @@ def save_start(
         remove_tree(run_folder)
 
 
-def _recorded(workload: str, made: Snapshot | NoSnapshot) -> WorkloadStart:
+def recorded(workload: str, made: Snapshot | NoSnapshot) -> WorkloadStart:
+    """Return what is recorded of a workload's start."""
     if isinstance(made, NoSnapshot):
         return WorkloadStart(workload, 0, None, None, [], made.why)
     times = (made.before_s, made.after_s, list(made.pairs_s))
