@@ -12,11 +12,10 @@ import ctypes
 import os
 import signal
 import socket
-import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -33,16 +32,18 @@ from trimtab.debloating.snapshots.making import make_snapshot  # noqa: E402
 from trimtab.debloating.targets.registry import target_of  # noqa: E402
 from trimtab.errors import TrimtabError  # noqa: E402
 from trimtab.files import read_json, write_json  # noqa: E402
-from trimtab.processes.program import Program  # noqa: E402
-from trimtab.profiling.cold_start.page_cache import evict, files_below  # noqa: E402
+from trimtab.processes.drive import check_address  # noqa: E402
+from trimtab.processes.program import Driver, Program  # noqa: E402
+from trimtab.profiling.cold_start.page_cache import files_below  # noqa: E402
 
 WAYS = ("original", "slim", "snapshot")
 _WITHOUT = {"TRIMTAB_SNAPSHOT_FAILED": "1"}
 _VARIABLES = ("HOME", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "PATH")
 _PATIENCE_S, _POLL_S = 120, 0.001
-_WORKERS, _COLD_PAIRS = 8, 5
+_WORKERS, _COLD_PAIRS, _SLIM_PAIRS = 8, 3, 5
 _SLOT = 20  # ports that nothing else has
 _WRITES = {"1", "20"}  # write(2) and writev(2) in /proc/PID/syscall
+_KERNEL = "notebook_kernel"
 _ADOPT = 36  # PR_SET_CHILD_SUBREAPER
 
 
@@ -52,18 +53,20 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="of environments and workspaces")
     parser.add_argument("--programs", nargs="*")
     parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--quick", action="store_true", help="neither cold starts nor workers")
     parser.add_argument("--again", action="store_true", help="make the snapshots anew")
     given = parser.parse_args()
     ctypes.CDLL(None).prctl(_ADOPT, 1, 0, 0, 0)
     for program in read_programs(_SLOT, HERE / "corpus" / "starts"):
         if given.programs is None or program.name in given.programs:
-            row = measured(program, given.data.resolve(), given.pairs, again=given.again)
+            row = measured(program, given)
             known: Any = load("snapshots") or {"programs": {}}
             save("snapshots", {"programs": {**known["programs"], program.name: row}})
 
 
-def measured(program: CorpusProgram, data: Path, pairs: int, *, again: bool) -> dict[str, Any]:
+def measured(program: CorpusProgram, given: argparse.Namespace) -> dict[str, Any]:
     """Return the row of `program`; its slim environment and snapshot are made where missing."""
+    data = given.data.resolve()
     folder = data / "work" / program.name
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(folder)
@@ -71,41 +74,58 @@ def measured(program: CorpusProgram, data: Path, pairs: int, *, again: bool) -> 
     ways = _programs(program, environment_of(program, data), slim, folder)
     _debloat(program, ways["original"], slim)
     state = slim.parent / "snapshot.json"
-    if again or not state.exists():
-        roots = [slim, Path(os.path.realpath(slim / "bin/python")).parents[1]]
-        outcome = make_snapshot(slim, ways["snapshot"], roots)
-        write_json(state, asdict(outcome))
+    if given.again or not state.exists():
+        write_json(state, asdict(make_snapshot(slim, ways["snapshot"])))
     row: dict[str, Any] = {"description": program.description, **read_json(state)}
     print(program.name, row, flush=True)
     starts: dict[str, list[Start]] = {way: [] for way in WAYS}
     for way in WAYS:
         first_output(ways[way])  # fills caches
-    for pair in range(pairs):
+    for pair in range(given.pairs):
         for way in _rotated(pair):
-            starts[way].append(first_output(ways[way]))
+            if way != "slim" or pair < _SLIM_PAIRS:
+                starts[way].append(first_output(ways[way]))
     row["equal"] = len({each.output for way in WAYS for each in starts[way]}) == 1
     for way, runs in starts.items():
         row[way] = {
             "wall_s": spread([round(run.wall_s, 4) for run in runs]),
             "cpu_s": spread([round(run.cpu_s, 4) for run in runs]),
         }
-    cold: dict[str, list[float]] = {way: [] for way in WAYS}
+    for way in WAYS:
+        row[way]["memory"] = memory([ways[way]])
+    if not given.quick:
+        for way in (
+            ("original", "snapshot") if program.name != _KERNEL else ()
+        ):  # its ports are in a file
+            row[way]["memory_of_8"] = memory([ways[way]] * _WORKERS)
+        for way, times in _cold(ways, environment_of(program, data).parents[1], slim).items():
+            row[way]["cold_wall_s"] = spread(times)
+    for way in WAYS:
+        print(
+            " ", way, row[way]["cpu_s"]["median"], row[way]["wall_s"]["median"], row[way]["memory"]
+        )
+    print(" ", "equal" if row["equal"] else "DIFFERS", flush=True)
+    return row
+
+
+def _cold(ways: Mapping[str, Program], original: Path, slim: Path) -> dict[str, list[float]]:
+    """Return seconds until the first output where no file of the environment is in memory."""
+    base = Path(os.path.realpath(original / "bin/python")).parents[1]
+    files = {way: [*files_below(original if way == "original" else slim)] for way in WAYS}
+    of_base = [*files_below(base / "lib"), *files_below(base / "bin")]
+    times: dict[str, list[float]] = {way: [] for way in WAYS}
     for pair in range(_COLD_PAIRS):
         for way in _rotated(pair):
-            roots = [environment_of(program, data).parents[1]] if way == "original" else [slim]
-            _evict([*roots, Path(os.path.realpath(slim / "bin/python")).parents[1]])
-            cold[way].append(round(first_output(ways[way]).wall_s, 4))
-    for way in WAYS:
-        row[way]["cold_wall_s"] = spread(cold[way])
-        row[way]["memory"] = memory([ways[way]])
-        row[way]["memory_of_8"] = memory([ways[way]] * _WORKERS)
-    summary = [
-        f"{way} {row[way]['cpu_s']['median']:.3f} cpu {row[way]['wall_s']['median']:.3f} wall"
-        f" {row[way]['cold_wall_s']['median']:.3f} cold {row[way]['memory']} {row[way]['memory_of_8']}"
-        for way in WAYS
-    ]
-    print(program.name, "equal" if row["equal"] else "DIFFERS", *summary, sep="\n  ", flush=True)
-    return row
+            for path in (*files[way], *of_base):
+                _drop(path)
+            times[way].append(round(first_output(ways[way]).wall_s, 4))
+    return times
+
+
+def _drop(path: Path) -> None:
+    """Take a file out of the page cache, but for pages that others use."""
+    with open(path, "rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _rotated(turn: int) -> Sequence[str]:
@@ -113,9 +133,7 @@ def _rotated(turn: int) -> Sequence[str]:
     return (*WAYS[first:], *WAYS[:first])
 
 
-def _programs(
-    program: CorpusProgram, python: Path, slim: Path, folder: Path
-) -> dict[str, Program]:
+def _programs(program: CorpusProgram, python: Path, slim: Path, folder: Path) -> dict[str, Program]:
     """Return the program in each way, with few variables."""
     own = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     workload = program.workload_in(python, program.traced, folder)
@@ -158,10 +176,12 @@ def first_output(program: Program) -> Start:
 
     Raises TrimtabError if it fails.
     """
-    begun = time.monotonic()
-    with _running(program, subprocess.PIPE) as process:
-        if program.driver is not None:
-            answer = _answer(program, process)
+    with ExitStack() as stack:
+        asking = None if program.driver is None else stack.enter_context(_asking(program.driver))
+        begun = time.monotonic()
+        process = stack.enter_context(_running(program, subprocess.PIPE))
+        if asking is not None:
+            answer = asking(process)
             return Start(time.monotonic() - begun, _cpu_s(process.pid), answer)
         assert process.stdout is not None
         output = process.stdout.read()
@@ -181,10 +201,10 @@ def first_output(program: Program) -> Start:
 def memory(programs: Sequence[Program]) -> dict[str, int]:
     """Return the bytes that programs hold together which all wait with their first output.
 
-    Each writes into a full pipe, or has answered as a server does. `private` is what no other
-    process has, `shared` adds its part of what others have too.
+    Each writes into a full pipe, or has answered as a server does. `own` is memory that no file
+    has; `all` is that and its part of each page that processes share.
     """
-    totals = {"Private_Dirty": 0, "Private_Clean": 0, "Pss": 0}
+    totals = {"Anonymous": 0, "Pss": 0}
     with ExitStack() as stack:
         processes = []
         for number, program in enumerate(programs):
@@ -197,9 +217,10 @@ def memory(programs: Sequence[Program]) -> dict[str, int]:
             os.set_blocking(writing, True)
             each = _at_port(program, number)
             if each.driver is not None:
+                asking = stack.enter_context(_asking(each.driver))
                 process = stack.enter_context(_running(each, subprocess.DEVNULL))
                 os.close(writing)
-                _answer(each, process)
+                asking(process)
             else:
                 process = stack.enter_context(_running(each, writing))
                 os.close(writing)
@@ -212,8 +233,7 @@ def memory(programs: Sequence[Program]) -> dict[str, int]:
                         name, value = line.split()[:2]
                         if name[:-1] in totals:
                             totals[name[:-1]] += int(value) * 1024
-    private = totals["Private_Dirty"] + totals["Private_Clean"]
-    return {"private": private, "private_dirty": totals["Private_Dirty"], "shared": totals["Pss"]}
+    return {"own": totals["Anonymous"], "all": totals["Pss"]}
 
 
 @contextmanager
@@ -232,10 +252,33 @@ def _running(program: Program, output: int) -> Iterator[subprocess.Popen[bytes]]
                 process.wait()
 
 
-def _answer(program: Program, process: subprocess.Popen[bytes]) -> bytes:
-    """Return the server's first answer, as soon as it has one."""
-    assert program.driver is not None and program.driver.address is not None
-    host, port = program.driver.address.split(":")
+_Asking = Callable[[subprocess.Popen[bytes]], bytes]
+
+
+@contextmanager
+def _asking(driver: Driver) -> Iterator[_Asking]:
+    """Return what waits for the first answer of a server that is started after this."""
+    check_address(driver)
+    address = driver.address
+    assert address is not None
+    if any(word.endswith("ask.py") for word in driver.command):
+        yield lambda process: _page(address, process)
+        return
+    with subprocess.Popen(  # it waits for the server itself
+        driver.command, env=dict(driver.environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as asking:
+        output, errors = asking.stdout, asking.stderr
+        assert output is not None and errors is not None
+        errors.readline()  # it has begun
+        try:
+            yield lambda _: output.read()
+        finally:
+            asking.kill()
+
+
+def _page(address: str, process: subprocess.Popen[bytes]) -> bytes:
+    """Return the page of an HTTP server, as soon as it has one."""
+    host, port = address.split(":")
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline and process.poll() is None:
         try:
@@ -243,10 +286,10 @@ def _answer(program: Program, process: subprocess.Popen[bytes]) -> bytes:
         except ConnectionRefusedError:
             time.sleep(_POLL_S)
             continue
-        with urlopen(f"http://{host}:{port}/", timeout=_PATIENCE_S) as answer:
+        with urlopen(f"http://{address}/", timeout=_PATIENCE_S) as answer:
             body: bytes = answer.read()
             return body
-    raise TrimtabError(f"{program.command}: no answer")
+    raise TrimtabError(f"{process.args!r}: no answer")
 
 
 def _until_it_writes(process: subprocess.Popen[bytes]) -> None:
@@ -257,7 +300,7 @@ def _until_it_writes(process: subprocess.Popen[bytes]) -> None:
             if words[0] in _WRITES and words[1] in ("0x1", "0x2"):
                 return
         time.sleep(_POLL_S)
-    raise TrimtabError(f"{process.args}: writes nothing")
+    raise TrimtabError(f"{process.args!r}: writes nothing")
 
 
 def _at_port(program: Program, number: int) -> Program:
@@ -284,14 +327,6 @@ def _family(pid: int) -> list[int]:
 def _cpu_s(pid: int) -> float:
     # A clock's number by the process (clock_getcpuclockid(3)): all its threads, also ended ones.
     return sum(time.clock_gettime((~each << 3) | 2) for each in _family(pid))
-
-
-def _evict(folders: Sequence[Path]) -> None:
-    """Empty the page cache of all files below `folders`, but those that others use."""
-    for folder in folders:
-        for path in files_below(folder):
-            with suppress(TrimtabError, OSError):
-                evict([path])
 
 
 if __name__ == "__main__":

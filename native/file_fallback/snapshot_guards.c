@@ -29,7 +29,7 @@ enum {
  * read all variables. */
 static const char *const steering[] = {"PYTHON", "LD_",  "GLIBC_", "MALLOC_", "TRIMTAB_", "LC_",
                                        "LANG",   "OMP_", "GOMP_",  "KMP_",    "MKL_",     "OPENBLAS_", "TQDM_",
-                                       "TORCH",  "PYTORCH_", "CUDA_"};
+                                       "TORCH",  "PYTORCH_", "CUDA_", "NETWORKX_"};
 
 static int is_steering(const char *name) {
   if (begins_with(name, "PYTHONUNBUFFERED=")) return 0; /* streams are made again as it says */

@@ -38,6 +38,7 @@ void describe(long number, const greg_t *registers, long result, char *to, size_
   long first = registers[REG_RDI], second = registers[REG_RSI];
   to[0] = 0;
   switch (shape_of(number)) {
+    case NEW_FOLDER:
     case PATH:
     case REMOVE:
     case OPEN: path_at(AT_FDCWD, (const char *)first, to, room); break;

@@ -16,13 +16,12 @@
 #include "record.h"
 #include "recorded_call.h"
 
-enum { LINE_BYTES = 3 * 4096, FIRST_OWN_FILE = 1000, MOST_OPEN = 256, MASK_BYTES = 128, SIGSYS_BIT = SIGSYS - 1, LAST_SIGNAL = 64 };
+enum { LINE_BYTES = 3 * 4096, FIRST_OWN_FILE = 1000, MOST_OPEN = 256, SIGSYS_BIT = SIGSYS - 1, LAST_SIGNAL = 64 };
 enum { LOG_IS_FULL = 3 };
 
 static long log_file = -1;
 
 static uint64_t first_mask; /* the signals that are blocked when recording begins */
-static uint8_t first_processors[MASK_BYTES];
 
 __asm__(
     ".text\n"
@@ -65,15 +64,6 @@ int has_mask_of_start(void) {
   uint64_t mask = 0;
   recorded_call(__NR_rt_sigprocmask, SIG_BLOCK, 0, (long)&mask, sizeof mask, 0, 0);
   return mask == first_mask;
-}
-
-static void read_processors(uint8_t *to) { recorded_call(__NR_sched_getaffinity, 0, MASK_BYTES, (long)to, 0, 0, 0); }
-
-/* Libraries for several threads go to each processor to ask it, and back. */
-int has_processors_of_start(void) {
-  uint8_t processors[MASK_BYTES] = {0};
-  read_processors(processors);
-  return !memcmp(processors, first_processors, MASK_BYTES);
 }
 
 /* Do what rt_sigprocmask(2) does when the handler returns, but never block SIGSYS. */
@@ -166,8 +156,8 @@ const char *record_calls(const char *path) {
   sigemptyset(&action.sa_mask);
   if (log_file < 0 || sigaction(SIGSYS, &action, NULL)) return "SIGSYS cannot be handled";
   unblock_in_handlers();
+  remember_processors();
   recorded_call(__NR_rt_sigprocmask, SIG_BLOCK, 0, (long)&first_mask, sizeof first_mask, 0, 0);
-  read_processors(first_processors);
   if (!stop_clocks()) return "the vdso cannot be changed";
   if (!install_filter()) return "seccomp is not to be had here";
   return NULL;

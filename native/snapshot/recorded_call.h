@@ -30,9 +30,12 @@ int stop_clocks(void);
 /* What a call has besides its numbers. */
 enum shape {
   VISIBLE, PLAIN, PATH, PATH_AT, OWN_FILE, OPEN, OPEN_AT, FOLDER, QUERY, CONTROL, LIMITS, AFFINITY, MACHINE, WORKING,
-  MASK, SET_AFFINITY, BIND, OPEN_AT2, HANDLER, SETTING, BARRIER, PLACES, STANDARD, NEW_PROCESS, LINK, REMOVE, REMOVE_AT
+  MASK, SET_AFFINITY, BIND, OPEN_AT2, HANDLER, SETTING, BARRIER, PLACES, NEW_FOLDER, STANDARD, NEW_PROCESS, LINK, REMOVE, REMOVE_AT
 };
 
 enum shape shape_of(long number);
+
+/* visible.c: keep which processors this thread may use, for has_first_processors (record.h). */
+void remember_processors(void);
 
 #endif

@@ -16,7 +16,9 @@ model = LlamaForCausalLM(config).eval()
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
-        prompt = torch.tensor([[int(word) for word in self.path.strip("/").split(",") if word] or [1]])
+        prompt = torch.tensor(
+            [[int(word) for word in self.path.strip("/").split(",") if word] or [1]]
+        )
         words = model.generate(prompt, max_new_tokens=4, do_sample=False, pad_token_id=0)
         answer = json.dumps(words[0].tolist()).encode()
         self.send_response(200)

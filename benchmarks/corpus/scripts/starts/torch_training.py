@@ -7,7 +7,12 @@ from torch.utils.data import DataLoader, TensorDataset
 torch.manual_seed(0)
 data = TensorDataset(torch.rand(256, 1, 28, 28), torch.randint(0, 10, (256,)))
 model = nn.Sequential(
-    nn.Flatten(), nn.Linear(28 * 28, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)
+    nn.Flatten(),
+    nn.Linear(28 * 28, 512),
+    nn.ReLU(),
+    nn.Linear(512, 512),
+    nn.ReLU(),
+    nn.Linear(512, 10),
 )
 loss_function = nn.CrossEntropyLoss()
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)

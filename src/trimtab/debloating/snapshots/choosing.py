@@ -10,10 +10,10 @@ _SEED_BYTES = 2496  # what `random` asks the kernel for
 # Chance that a process which goes on has anew (inside_program.renew), by its bytes and the module.
 _RENEWED = {
     (16, "numpy"), (16, "scipy"), (16, "sklearn"), (16, "pandas"),  # seeds of generators
-    (32, "multiprocessing"),  # the key by which processes know each other
+    (32, "multiprocessing"), (16, "jupyter_client"),  # keys by which processes know each other
 }  # fmt: skip
 # Seeds of hash tables, and names of things in the process, which nothing outside sees.
-_INSIDE = {(64, "pydantic"), (16, "opentelemetry"), (16, "fastapi")}
+_INSIDE = {(8, "lxml"), (64, "pydantic"), (16, "opentelemetry"), (16, "fastapi")}
 _INSECURE = 4  # GRND_INSECURE: nothing secret; Rust's hash tables
 _NAME_OF_FILE = (8, 1)  # the C library's for names of temporary files, and for its heap
 _CLOCKS = {Call.TIME, Call.GETTIMEOFDAY}

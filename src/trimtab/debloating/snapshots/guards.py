@@ -32,7 +32,7 @@ from trimtab.debloating.snapshots.log import ALL, OPENS, Call, Entry, asked
 _STEERING = (
     "PYTHON", "LD_", "GLIBC_", "MALLOC_", "TRIMTAB_", "LC_", "LANG",
     "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "TQDM_",
-    "TORCH", "PYTORCH_", "CUDA_",
+    "TORCH", "PYTORCH_", "CUDA_", "NETWORKX_",
 )  # fmt: skip
 _RENEWED = "PYTHONUNBUFFERED"  # by which streams are made again (renewing.py)
 # Which the C library asks for without getenv.
@@ -45,6 +45,7 @@ _TIME_ZONE = "/etc/localtime"
 _LOOKS = {
     Call.STAT, Call.LSTAT, Call.ACCESS, Call.NEWFSTATAT, Call.STATX, Call.FACCESSAT,
     Call.FACCESSAT2, Call.READLINK, Call.READLINKAT, Call.OPEN, Call.OPENAT, Call.OPENAT2,
+    Call.MKDIR,
 }  # fmt: skip
 _LISTS = {Call.GETDENTS, Call.GETDENTS64}
 _MISSING = (-2, -20)  # ENOENT, ENOTDIR
@@ -192,7 +193,7 @@ class _Found:
         elif entry.result >= 0 and path.startswith(_KERNEL):
             is_read = entry.number in OPENS and path.startswith(("/sys/", "/proc/sys/"))
             yield from _content(path) if is_read else (f"v{path}",)
-        elif entry.result >= 0:
+        elif entry.result >= 0 or entry.number == Call.MKDIR:  # the folder was there
             yield from self._of_file(path)
 
     def _of_file(self, path: str) -> Iterator[str]:

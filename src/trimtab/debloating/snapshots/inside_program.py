@@ -191,9 +191,10 @@ class _Importing:
         states = [state_of(each) for each in generators]
         for state in states:
             self.notes.note("generator " + state)
-        before = [*self.states, *states[len(self.states) :]]
-        by_chance = [each for i, each in enumerate(generators) if states[i] != before[i]]
+        # Two processes do not draw the same by chance.
+        by_chance = [each for i, each in enumerate(generators) if states[i] not in self.states]
         del generators
+        self._freeze()
         new = self.notes.library.save(os.fsencode(self.folder + "/image"))
         if isinstance(new, str):
             why = os.open(self.folder + "/why", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -203,6 +204,16 @@ class _Importing:
         # A program that changed its arguments goes on with no others.
         is_as_given = self.arguments[1:] == self.given
         self.renewing["renew"](*new, self.words, self.arguments if is_as_given else None, by_chance)
+
+    @staticmethod
+    def _freeze() -> "None":
+        """Have collections of garbage pass over what is there, whose pages all processes share."""
+        is_new = "gc" not in sys.modules
+        import gc
+
+        gc.freeze()
+        if is_new:
+            del sys.modules["gc"]
 
     @staticmethod
     def _objects() -> "list[Any]":

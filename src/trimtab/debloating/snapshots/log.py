@@ -7,8 +7,9 @@ from pathlib import Path
 
 VARIABLES = "/proc/self/environ"
 ALL = "*"  # a start asks for all variables
-# They look for their own among all variables, which are compared: guards.py's _STEERING.
-_LOOK_FOR_THEIRS = {"torch", "tqdm"}
+# They look for their own among all variables, which are compared (guards.py), or have all anew
+# (renewing.py).
+_LOOK_FOR_THEIRS = {"torch", "tqdm", "networkx", "wsgiref"}
 
 
 class Call(IntEnum):
@@ -25,6 +26,7 @@ class Call(IntEnum):
     UNAME = 63
     GETDENTS = 78
     GETCWD = 79
+    MKDIR = 83
     LINK = 86
     UNLINK = 87
     READLINK = 89

@@ -51,7 +51,7 @@ def _renew_variables(variables: "list[bytes]") -> None:
 
 
 def _renew_modules(modules: "dict[str, Any]") -> None:
-    """Renew what modules of the standard library know of their process."""
+    """Renew what modules know of their process."""
     if "ssl" in modules:
         modules["ssl"].RAND_add(os.urandom(32), 32.0)
     if "multiprocessing.process" in modules:
@@ -63,6 +63,12 @@ def _renew_modules(modules: "dict[str, Any]") -> None:
     if "logging" in modules:
         now = time.time_ns() if isinstance(modules["logging"]._startTime, int) else time.time()
         modules["logging"]._startTime = now
+    if "jupyter_client.session" in modules:
+        session = modules["jupyter_client.session"]
+        session.session_flags["secure"][0]["Session"]["key"] = session.new_id_bytes()
+    if "wsgiref.handlers" in modules:
+        handlers = modules["wsgiref.handlers"]
+        handlers.BaseHandler.os_environ = handlers.read_environ()
     if "threading" in modules and hasattr(modules["threading"].Thread, "_set_native_id"):
         modules["threading"].main_thread()._set_native_id()
 

@@ -63,12 +63,10 @@ def _saved(
             # What differs in another process was drawn by chance, and is drawn anew.
             states = _states(_started(ready, place / f"other-{number}", number))
             since_ns = time.time_ns()
-            log_of_saved = _started(ready, made, number, states)
-            if len(_states(log_of_saved)) != len(states):
-                raise NotSavedError("its generators of random numbers differ between runs")
-            saved = choosing.before(log_of_saved, number)
+            saved = choosing.before(_started(ready, made, number, states), number)
             words = _words(made, saved, choosing.reads_arguments(watched))
-            return made / "image", guards(saved, watched, words, ready.environment, roots, since_ns)
+            text = guards(saved, watched, words, ready.environment, roots, since_ns)
+            return made / "image", text
         except (NotSavedError, ChangedError) as error:
             problem = str(error)
     raise NotSavedError(problem)
