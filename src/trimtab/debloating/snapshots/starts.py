@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.snapshots.installing import remove_snapshots
-from trimtab.debloating.snapshots.making import RUNS, NoSnapshot, Snapshot, make_snapshot
+from trimtab.debloating.snapshots.making import NoSnapshot, Snapshot, make_snapshot
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.files import remove_tree
@@ -26,7 +26,7 @@ def save_starts(
     """
     remove_snapshots(environment)
     starts = []
-    with runs_to_do("save the starts", len(workloads) * RUNS):
+    with runs_to_do("save the starts", None):
         for workload in workloads:
             run_folder = destination / "starts" / workload.name
             made = save_start(target_of(name, workloads), workload, run_folder, environment)
