@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from saved_starts import Slim
+
+pytest.register_assert_rewrite("saved_starts")
+from saved_starts import Slim  # noqa: E402
 
 
 @pytest.fixture(scope="session")

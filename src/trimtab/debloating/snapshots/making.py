@@ -76,7 +76,8 @@ def make_snapshot(
             install_snapshots(environment, name, kept)
         except BaseException as error:
             remove_snapshot(environment, name)
-            if isinstance(error, (NotSavedError, UserError)):  # such as of a missing output
+            # Such as of a full disk, or of a run without its output.
+            if isinstance(error, (NotSavedError, OSError, UserError)):
                 return NoSnapshot(str(error))
             raise
         return Snapshot(sum(each.size_bytes for each in kept), next_act, pairs_s)

@@ -94,7 +94,10 @@ def _saved(
             # What differs in another process was drawn by chance, and is drawn anew.
             states = _states(_started(ready, place.with_name(f"other-{number}"), number))
             since_ns = time.time_ns()
-            saved = choosing.before(_started(ready, made, number, states), number)
+            log_of_saved = _started(ready, made, number, states)
+            if len(_states(log_of_saved)) != len(states):
+                raise NotSavedError("its generators of random numbers differ between runs")
+            saved = choosing.before(log_of_saved, number)
             words = _words(made, saved, choosing.reads_arguments(watched))
             image = (made / "image").rename(place.with_name(f"{place.name}-{number}"))
             variables = ready.environment
