@@ -78,8 +78,9 @@ def verified_min(wildcards):
 
 
 def saved_min(wildcards):
-    """The runs that record and save the start, at up to four imports, and ten that compare."""
-    return longest_min(CONFIG.workloads(wildcards.target), 1 + 2 * 4 + 10)
+    """The runs that record and save two starts, each at up to four imports, and ten of each that
+    compare."""
+    return longest_min(CONFIG.workloads(wildcards.target), 1 + 2 * (2 * 4 + 10))
 
 
 def searched_min(wildcards, seeds=1):

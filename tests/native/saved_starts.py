@@ -13,7 +13,11 @@ from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.files.file_fallback import add_file_fallback
 from trimtab.debloating.files.folder_tree import prefix_tree
-from trimtab.debloating.snapshots.installing import FOLDER, remove_snapshots
+from trimtab.debloating.snapshots.installing import (
+    FOLDER,
+    install_snapshots,
+    remove_snapshots,
+)
 from trimtab.debloating.snapshots.saving import save_start
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.processes.program import Program
@@ -66,7 +70,9 @@ class Slim:
         command = (str(self.python), *(words or ("program.py",)))
         program = Program(command, self.folder, {**_VARIABLES, **(variables or {})}, 60.0)
         with TemporaryDirectory() as place:
-            return save_start(self.environment, "image", program, Path(place), False)[1]
+            saved, next_act = save_start(self.environment, program, Path(place))
+            install_snapshots(self.environment, "image", saved[:1])
+        return next_act
 
     def run(
         self,

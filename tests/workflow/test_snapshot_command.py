@@ -99,6 +99,23 @@ def test_the_environment_is_the_one_that_was_verified(folder: Path) -> None:
     typed(folder, "check")
 
 
+def test_arguments_that_are_read_early_have_a_snapshot_of_their_own(
+    folder: Path, tmp_path: Path
+) -> None:
+    for name in ("heavy", "heavier"):
+        (tmp_path / f"{name}.py").write_text(HEAVY)
+    program = (
+        "import heavy, sys\nwords = sys.argv[1:]\nimport heavier\nprint(hash('seed'), words)\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    words = (str(folder / "ENV/bin/python"), "program.py", "--seed", "1")
+    typed(tmp_path, "debloat", "--settle", "1", "--start", "snapshot", "--", *words)
+    assert len(list((tmp_path / "trimtab_workspace/env/trimtab/snapshots").glob("*-*"))) == 2
+    said = [says(tmp_path, "--seed", number) for number in "1122"]
+    assert said[0] == said[1] and said[2] == said[3]  # else hash() has another seed each time
+    assert said[0].endswith("['--seed', '1']\n") and said[2].endswith("['--seed', '2']\n")
+
+
 def test_a_program_that_writes_before_its_imports_has_none(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "heavy.py").write_text(HEAVY)
     (tmp_path / "program.py").write_text("import sys\nprint(1)\nimport heavy\n")

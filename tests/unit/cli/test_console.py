@@ -27,6 +27,7 @@ from trimtab.cli.overview import overview
 from trimtab.cli.verbs import command_line
 from trimtab.debloating.verification.verify import VerificationError
 from trimtab.errors import TrimtabError, UserError
+from trimtab.records.imports.saved_starts import SavedStarts
 from trimtab.records.outcome import Outcome
 from trimtab.records.verdict import Verdict
 
@@ -147,6 +148,7 @@ GIVEN: dict[tuple[str, ...], Given] = {
         "--span-path", spans(place), "--output-dir", own / "rebuilt",
     ],
     ("verify",): lambda place, own: ["--workspace", place / "slim", "--repeats", 1],
+    ("snapshot",): lambda place, own: ["--workspace", place / "slim", "--remove"],
     ("advanced", "learn"): lambda place, own: ["--workspace", place / "slim", "--repeats", 1],
     ("tune",): lambda place, own: [
         "--workspace", own / "w", "--parameter", "training.width=1,2", "--epochs", "1:1",
@@ -185,7 +187,10 @@ SHOWN = {
     ("worth",),
     *(("image", verb) for verb in ("compare", "start", "share", "partition", "push", "inspect")),
 }  # fmt: skip
-STORED = {("debloat",): Outcome, ("image", "slim"): Outcome, ("verify",): Verdict}
+STORED = {
+    ("debloat",): Outcome, ("image", "slim"): Outcome, ("verify",): Verdict,
+    ("snapshot",): SavedStarts,
+}  # fmt: skip
 
 
 def test_there_is_a_run_of_every_verb() -> None:

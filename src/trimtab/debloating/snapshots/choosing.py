@@ -33,28 +33,21 @@ _OF_START = ("/cmdline", "/environ", "/uptime", "/loadavg", "/self/stat", "/auxv
 _CODE = (".py", ".pyc", ".so", ".pth", ".zip")
 _TRIES = 4
 _ARGUMENTS = ("arguments",)
-_MUCH = 1.5
 _RECORD = "/trimtab/fallback.jsonl"  # ours
 
 
-def points(
-    log: Sequence[Entry], roots: Sequence[Path], for_all_arguments: bool = False
-) -> list[int]:
-    """Return the numbers of imports after which to save the start, the best first; [] for none.
+def points(log: Sequence[Entry], roots: Sequence[Path]) -> list[list[int]]:
+    """Return the numbers of imports after which to save the start, the best first.
 
-    `roots` are the folders of the environment and its interpreter. An import counts if it loaded
-    a module and everything before it can be repeated, compared or renewed. Points before the
-    program reads its arguments are preferred, as they serve all arguments, unless most of the start
-    comes after that; with `for_all_arguments` no others count.
+    There are several lists if the program imports after it has read its arguments: the first is for
+    the same arguments alone, the last for all. `roots` are the folders of the environment and its
+    interpreter. An import counts if it loaded a module and everything before it can be repeated,
+    compared or renewed.
     """
     end = _end(log, roots)
     reading = next((i for i, entry in enumerate(log) if entry.words == _ARGUMENTS), end)
-    for_all, for_these = (_points_before(log[:each]) for each in (min(reading, end), end))
-    if for_all_arguments:
-        return for_all
-    if not for_all or _MUCH * _work_before(log, for_all[0]) < _work_before(log, for_these[0]):
-        return for_these
-    return for_all
+    for_these, for_all = (_points_before(log[:each]) for each in (end, min(reading, end)))
+    return [for_all] if for_all[:1] == for_these[:1] else [for_these, for_all]
 
 
 def before(log: Sequence[Entry], number: int) -> Sequence[Entry]:
@@ -80,11 +73,6 @@ def _points_before(log: Sequence[Entry]) -> list[int]:
     of_program = [number for number, importer in found if importer == _MAIN]
     last = [number for number, _ in found[-1:]]
     return list(dict.fromkeys([*last, *reversed(of_program)]))[:_TRIES]
-
-
-def _work_before(log: Sequence[Entry], number: int) -> int:
-    """Return the system calls before the end of an import, a measure of what a snapshot saves."""
-    return sum(entry.kind == "call" for entry in before(log, number))
 
 
 def _points(log: Sequence[Entry]) -> Iterator[tuple[int, str]]:

@@ -79,6 +79,7 @@ def is_steering(name: str) -> bool:
 
 
 def guards(
+    image: str,
     saved: Sequence[Entry],
     recorded: Sequence[Entry],
     words: Sequence[bytes | None],
@@ -86,7 +87,7 @@ def guards(
     roots: Sequence[Path],
     since_ns: int,
 ) -> bytes:
-    """Return the guards of a snapshot as bytes, without its name.
+    """Return the guards of the snapshot in the file `image` as bytes.
 
     `saved` is what the saved process did up to its point, from `since_ns` on, and `recorded` what
     one did that was watched; `words` are the command as far as it is compared, None at its end if
@@ -97,7 +98,8 @@ def guards(
     """
     notes = {entry.words[0]: " ".join(entry.words[1:]) for entry in saved if entry.kind == "note"}
     names = asked(recorded)
-    lines = ["a" if word is None else f"w{os.fsdecode(word)}" for word in words[1:]]
+    lines = [f"={image}"]
+    lines += ["a" if word is None else f"w{os.fsdecode(word)}" for word in words[1:]]
     ids = f"{os.getuid()} {os.geteuid()} {os.getgid()} {os.getegid()}"
     lines += [f"u{ids} {notes['signals']}", f"x{notes['executable']}", f"b{notes['name']}"]
     lines += [f"m{notes['machine']}", f"p{notes['path']}"]

@@ -1,11 +1,12 @@
-"""The snapshots of an environment: an image for each program, and the guards of all in one file."""
+"""The snapshots of an environment: images of programs, and the guards of all in one file."""
 
 import hashlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from trimtab.debloating.snapshots.saving import Saved
 from trimtab.files import atomic_write, remove_tree
 from trimtab.native import native_path
 from trimtab.processes.program import Program
@@ -31,30 +32,33 @@ def snapshot_name(program: Program) -> str:
     return hashlib.sha256(os.fsencode(words)).hexdigest()[:_NAME_LETTERS]
 
 
-def install_snapshot(environment: Path, name: str, image: Path, guards: bytes) -> int:
-    """Put a snapshot into the environment, which has none of this name; return its bytes.
+def install_snapshots(environment: Path, name: str, all_saved: Sequence[Saved]) -> None:
+    """Put the snapshots of one program into the environment, in place of those of this name.
 
-    `guards` are as `guards.guards` returns them.
+    Their images are called `name` and a number.
     """
+    remove_snapshot(environment, name)
     folder = environment / FOLDER
     _copy(native_path("trimtab-restore"), folder / _RESTORER, _PROGRAM)
-    _copy(image, folder / name, _OWN)
-    _write_guards(
-        environment, {**_guards(environment), name: b"=" + os.fsencode(name) + b"\0" + guards}
-    )
+    for saved in all_saved:
+        _copy(saved.image, folder / saved.image.name, _OWN)
+    guards = {saved.image.name: saved.guards for saved in all_saved}
+    _write_guards(environment, {**_guards(environment), **guards})
     use_snapshots(environment, True)
-    return (folder / name).stat().st_size
 
 
 def remove_snapshot(environment: Path, name: str) -> None:
-    """Remove the snapshot of this name, if there is one; others stay."""
-    guards = _guards(environment)
-    guards.pop(name, None)
-    if not guards:
+    """Remove the snapshots of this name, if there are any; others stay."""
+    own = f"{name}-"
+    others = {
+        image: text for image, text in _guards(environment).items() if not image.startswith(own)
+    }
+    if not others:
         remove_snapshots(environment)
         return
-    _write_guards(environment, guards)
-    (environment / FOLDER / name).unlink(missing_ok=True)
+    _write_guards(environment, others)
+    for image in (environment / FOLDER).glob(f"{own}*"):
+        image.unlink()
     use_snapshots(environment, True)
 
 

@@ -1,5 +1,6 @@
 """Make the snapshot of a program's start in its slim environment."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -7,11 +8,12 @@ from tempfile import TemporaryDirectory
 
 from trimtab.debloating.snapshots.installing import (
     can_have_snapshots,
+    install_snapshots,
     remove_snapshot,
     snapshot_name,
     use_snapshots,
 )
-from trimtab.debloating.snapshots.saving import NotSavedError, save_start
+from trimtab.debloating.snapshots.saving import NotSavedError, Saved, save_start
 from trimtab.errors import UserError
 from trimtab.processes.program import Program
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
@@ -19,7 +21,6 @@ from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.run import measure_run
 
 _PAIRS = 5
-RUNS = 2 * _PAIRS  # to the end, which are measured
 _FASTER = 0.9  # of the start as it was; otherwise a snapshot is not worth its bytes
 
 
@@ -59,8 +60,9 @@ def make_snapshot(
 
     The program is run three times, up to its first act that others can see, and then five times to
     its end without and with the snapshot. It stays if output and exit code are equal and the start
-    takes less time. With `for_all_arguments` it is for any arguments, or there is none. Snapshots
-    of other programs stay.
+    takes less time. A program that reads its arguments before it imports the rest can have two: for
+    these arguments, and for all. With `for_all_arguments` there is only the latter. Snapshots of
+    other programs stay.
     """
     if not can_have_snapshots(environment):
         return NoSnapshot("the environment has no archive of modules, whose start looks for one")
@@ -68,14 +70,37 @@ def make_snapshot(
     remove_snapshot(environment, name)
     with TemporaryDirectory(prefix="trimtab-snapshot-") as place:
         try:
-            saved = save_start(environment, name, program, Path(place), for_all_arguments)
-            pairs_s = _compare(environment, program, Path(place))
+            found = save_start(environment, program, Path(place), name, for_all_arguments)
+            saved, next_act = found
+            kept, pairs_s = _worthwhile(environment, name, program, saved, Path(place))
+            install_snapshots(environment, name, kept)
         except BaseException as error:
             remove_snapshot(environment, name)
-            if isinstance(error, (NotSavedError, UserError)):  # such as of a missing output
+            # Such as of a full disk, or of a run without its output.
+            if isinstance(error, (NotSavedError, OSError, UserError)):
                 return NoSnapshot(str(error))
             raise
-    return Snapshot(*saved, pairs_s)
+        return Snapshot(sum(each.size_bytes for each in kept), next_act, pairs_s)
+
+
+def _worthwhile(
+    environment: Path, name: str, program: Program, all_saved: Sequence[Saved], place: Path
+) -> tuple[list[Saved], tuple[tuple[float, float], ...]]:
+    """Return what is worth to be kept, and the pairs of starts of the first.
+
+    Raises NotSavedError if nothing is.
+    """
+    kept, measured, problem = list[Saved](), [], ""
+    for saved in all_saved:
+        install_snapshots(environment, name, [saved])
+        try:
+            measured.append(_compare(environment, program, place))
+            kept.append(saved)
+        except NotSavedError as error:
+            problem = str(error)
+    if not kept:
+        raise NotSavedError(problem)
+    return kept, measured[0]
 
 
 def _compare(environment: Path, program: Program, place: Path) -> tuple[tuple[float, float], ...]:

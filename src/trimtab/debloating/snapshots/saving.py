@@ -4,41 +4,69 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trimtab.debloating.snapshots import choosing
 from trimtab.debloating.snapshots.guards import ChangedError, guards, is_steering
-from trimtab.debloating.snapshots.installing import install_snapshot
 from trimtab.debloating.snapshots.log import ALL, Entry, asked, entries, made_files
 from trimtab.native import native_path
 from trimtab.processes.program import Program
 
 _INSIDE = ("inside_program.py", "watching.py", "renewing.py")
 _PATIENCE_S = 600.0
+_LEAST_PART = 4
 
 
 class NotSavedError(Exception):
     """There is no snapshot: its text says why."""
 
 
-def save_start(
-    environment: Path, name: str, program: Program, place: Path, for_all_arguments: bool
-) -> tuple[int, str]:
-    """Put the snapshot `name` of the program's start into its slim `environment`.
+@dataclass(frozen=True)
+class Saved:
+    """The image of a start, and its guards."""
 
-    Returns its bytes, and in a few words what the program does next that can be in none. `place` is
-    an empty folder. Raises NotSavedError.
+    image: Path
+    guards: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of the image."""
+        return self.image.stat().st_size
+
+
+def save_start(
+    environment: Path,
+    program: Program,
+    place: Path,
+    name: str = "image",
+    for_all_arguments: bool = False,
+) -> tuple[list[Saved], str]:
+    """Save the program's start in its slim `environment`, in the empty folder `place`; say in a few
+    words what the program does next that can be in no snapshot.
+
+    A start for the same arguments comes before one for all, which is made if that has a good part
+    of its bytes; with `for_all_arguments` it is the only one. The images are called `name` and a
+    number. Raises NotSavedError.
     """
     roots = _folders_of_code(environment)
+    found, problem = list[Saved](), ""
     try:
         log = _started(program, place / "record", 0)
-        numbers = choosing.points(log, roots, for_all_arguments)
-        image, text = _saved(program, log, roots, numbers, place)
-        size_bytes = install_snapshot(environment, name, image, text)
+        points = choosing.points(log, roots)
+        for numbers in points[-1:] if for_all_arguments else points:
+            try:
+                saved = _saved(program, log, numbers, roots, place / name)
+            except NotSavedError as error:
+                problem = str(error)
+                continue
+            if not found or saved.size_bytes * _LEAST_PART >= found[0].size_bytes:
+                found.append(saved)
     except OSError as error:
         raise NotSavedError(str(error)) from None
-    return size_bytes, choosing.why_not_later(log, roots)
+    if not found:
+        raise NotSavedError(problem)
+    return found, choosing.why_not_later(log, roots)
 
 
 def _folders_of_code(environment: Path) -> list[Path]:
@@ -50,26 +78,31 @@ def _folders_of_code(environment: Path) -> list[Path]:
 def _saved(
     program: Program,
     log: Sequence[Entry],
-    roots: Sequence[Path],
     numbers: Sequence[int],
+    roots: Sequence[Path],
     place: Path,
-) -> tuple[Path, bytes]:
-    """Return the image of the program after the best of its imports, and its guards."""
+) -> Saved:
+    """Save the program after the first of the imports `numbers` after which it can be.
+
+    The image is beside `place`, whose name it has, with a number.
+    """
     problem = f"no import comes before this: {choosing.why_not_later(log, roots)}"
     for number in numbers:
-        made, watched = place / f"saved-{number}", choosing.before(log, number)
+        made, watched = place.with_name(f"saved-{number}"), choosing.before(log, number)
         ready = replace(program, environment=_needed(program, watched))
         try:
             # What differs in another process was drawn by chance, and is drawn anew.
-            states = _states(_started(ready, place / f"other-{number}", number))
+            states = _states(_started(ready, place.with_name(f"other-{number}"), number))
             since_ns = time.time_ns()
             log_of_saved = _started(ready, made, number, states)
             if len(_states(log_of_saved)) != len(states):
                 raise NotSavedError("its generators of random numbers differ between runs")
             saved = choosing.before(log_of_saved, number)
             words = _words(made, saved, choosing.reads_arguments(watched))
-            text = guards(saved, watched, words, ready.environment, roots, since_ns)
-            return made / "image", text
+            image = (made / "image").rename(place.with_name(f"{place.name}-{number}"))
+            variables = ready.environment
+            text = guards(image.name, saved, watched, words, variables, roots, since_ns)
+            return Saved(image, text)
         except (NotSavedError, ChangedError) as error:
             problem = str(error)
     raise NotSavedError(problem)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.snapshots.installing import remove_snapshots
-from trimtab.debloating.snapshots.making import RUNS, NoSnapshot, Snapshot, make_snapshot
+from trimtab.debloating.snapshots.making import NoSnapshot, Snapshot, make_snapshot
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.files import remove_tree
@@ -26,11 +26,11 @@ def save_starts(
     """
     remove_snapshots(environment)
     starts = []
-    with runs_to_do("save the starts", len(workloads) * RUNS):
+    with runs_to_do("save the starts", None):
         for workload in workloads:
             run_folder = destination / "starts" / workload.name
             made = save_start(target_of(name, workloads), workload, run_folder, environment)
-            starts.append(_recorded(workload.name, made))
+            starts.append(recorded(workload.name, made))
     remove_tree(destination / "starts")
     document = SavedStarts(target=name, hardware=hardware, workloads=starts)
     document.write(destination / "start.json")
@@ -59,7 +59,8 @@ def save_start(
         remove_tree(run_folder)
 
 
-def _recorded(workload: str, made: Snapshot | NoSnapshot) -> WorkloadStart:
+def recorded(workload: str, made: Snapshot | NoSnapshot) -> WorkloadStart:
+    """Return what is recorded of a workload's start."""
     if isinstance(made, NoSnapshot):
         return WorkloadStart(workload, 0, None, None, [], made.why)
     times = (made.before_s, made.after_s, list(made.pairs_s))

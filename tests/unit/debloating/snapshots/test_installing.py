@@ -6,12 +6,13 @@ import pytest
 
 from trimtab.debloating.snapshots.installing import (
     can_have_snapshots,
-    install_snapshot,
+    install_snapshots,
     remove_snapshot,
     remove_snapshots,
     snapshot_name,
     use_snapshots,
 )
+from trimtab.debloating.snapshots.saving import Saved
 from trimtab.processes.program import Program
 
 HOOK = "lib/python3.11/site-packages/00_trimtab_fallback.pth"
@@ -25,22 +26,18 @@ def environment(tmp_path: Path) -> Path:
     (environment / HOOK).parent.mkdir(parents=True)
     (environment / HOOK).write_text(LINE.format(1))
     for name in ("a", "b"):
-        assert install_snapshot(environment, name, image(tmp_path, name), texts()) == 4
+        install_snapshots(environment, name, [saved(tmp_path, name, name)])
     return environment
 
 
-def image(folder: Path, text: str) -> Path:
-    path = folder / "image"
-    path.write_text(4 * text)
-    return path
+def saved(folder: Path, name: str, content: str, more: str = "") -> Saved:
+    image = folder / f"{name}-{len(content)}"
+    image.write_text(content)
+    return Saved(image, guards(image.name, more))
 
 
-def texts(more: str = "") -> bytes:
-    return f"eA=.\0eB==b\0{more}.\0".encode()
-
-
-def guards(name: str, more: str = "") -> bytes:
-    return f"={name}\0".encode() + texts(more)
+def guards(image: str, more: str = "") -> bytes:
+    return f"={image}\0eA=.\0eB==b\0{more}.\0".encode()
 
 
 def files(environment: Path) -> dict[str, bytes]:
@@ -49,17 +46,21 @@ def files(environment: Path) -> dict[str, bytes]:
 
 
 def test_both_are_there_with_the_guards_of_both(environment: Path) -> None:
-    both = guards("a") + guards("b")
-    assert files(environment) == {"a": b"aaaa", "b": b"bbbb", "guards": both}
+    both = guards("a-1") + guards("b-1")
+    assert files(environment) == {"a-1": b"a", "b-1": b"b", "guards": both}
     assert (environment / HOOK).read_text() == LINE.format(5)
 
 
 def test_one_takes_its_own_place_only(environment: Path, tmp_path: Path) -> None:
     remove_snapshot(environment, "a")
-    assert files(environment) == {"b": b"bbbb", "guards": guards("b")}
-    install_snapshot(environment, "a", image(tmp_path, "c"), texts("n C\0"))
-    both = guards("b") + guards("a", "n C\0")
-    assert files(environment) == {"a": b"cccc", "b": b"bbbb", "guards": both}
+    assert files(environment) == {"b-1": b"b", "guards": guards("b-1")}
+    new = [saved(tmp_path, "a", content, "n C\0") for content in ("cc", "ddd")]
+    install_snapshots(environment, "a", new)
+    all_of_them = guards("b-1") + guards("a-2", "n C\0") + guards("a-3", "n C\0")
+    expected = {"a-2": b"cc", "a-3": b"ddd", "b-1": b"b", "guards": all_of_them}
+    assert files(environment) == expected
+    install_snapshots(environment, "a", new[1:])
+    assert files(environment).keys() == {"a-3", "b-1", "guards"}
 
 
 def test_one_that_is_not_there_is_none_to_remove(environment: Path) -> None:
@@ -86,7 +87,7 @@ def test_images_and_guards_are_for_their_user_only(environment: Path) -> None:
         path.name: path.stat().st_mode & 0o777
         for path in (environment / "trimtab/snapshots").iterdir()
     }
-    assert modes == {"a": 0o600, "b": 0o600, "guards": 0o600, "restore": 0o755}
+    assert modes == {"a-1": 0o600, "b-1": 0o600, "guards": 0o600, "restore": 0o755}
 
 
 def test_no_start_looks_for_snapshots_without_its_hook(environment: Path) -> None:
