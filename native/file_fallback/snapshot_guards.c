@@ -28,7 +28,8 @@ enum {
 /* Variables of which all are compared, as they steer Python, the dynamic linker and C libraries, some of which
  * read all variables. */
 static const char *const steering[] = {"PYTHON", "LD_",  "GLIBC_", "MALLOC_", "TRIMTAB_", "LC_",
-                                       "LANG",   "OMP_", "GOMP_",  "KMP_",    "MKL_",     "OPENBLAS_", "TQDM_", "NETWORKX_"};
+                                       "LANG",   "OMP_", "GOMP_",  "KMP_",    "MKL_",     "OPENBLAS_", "TQDM_",
+                                       "TORCH",  "PYTORCH_", "CUDA_", "NETWORKX_"};
 
 static int is_steering(const char *name) {
   for (size_t i = 0; i < sizeof steering / sizeof *steering; i++)
@@ -241,6 +242,20 @@ static int has_all_steering(const struct claimed *start) {
   return count == start->steering;
 }
 
+/* Variables that a shell changes by itself. */
+static int is_of_shell(const char *text) {
+  static const char *const own[] = {"_=", "SHLVL=", "PWD=", "OLDPWD="};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (begins_with(text, own[i])) return 1;
+  return 0;
+}
+
+static int has_as_many(char **variables, const char *text) {
+  uint64_t wanted = number_in(&text), count = 0;
+  for (; *variables; variables++) count += !is_of_shell(*variables);
+  return count == wanted;
+}
+
 int holds(struct claimed *start, const char *text) {
   const char *value = text + 1;
   switch (*text) {
@@ -258,6 +273,7 @@ int holds(struct claimed *start, const char *text) {
     case 'e': start->steering += (unsigned)is_steering(value); return has_variable(start->variables, value);
     case 'n': return !has_name(start->variables, value);
     case 's': return has_all_steering(start);
+    case 'E': return has_as_many(start->variables, value);
     case 'f': return is_unchanged(value);
     case 'l': return is_absent(value);
     case 'k': return is_a_folder(value);

@@ -48,10 +48,11 @@ struct kernel_part {
 };
 
 struct snapshot {
-  uint32_t magic, file_count, segment_count, part_count;
+  uint32_t magic, unused;
   uint64_t digest;                             /* of all after this before the pages */
   uint64_t bytes, files, segments, data_begin; /* of all before the pages; where tables begin */
   uint64_t file_bytes;
+  uint32_t file_count, segment_count, part_count, unused_too;
   struct registers registers;
   uint64_t thread_pointer, own_identity, robust_list, robust_bytes;
   uint64_t sequences, sequences_bytes; /* rseq(2); 0 without */

@@ -26,13 +26,13 @@ static const uint8_t shapes[MOST_NUMBERS] = {
     [__NR_getgroups] = PLAIN, [__NR_sysinfo] = PLAIN, [__NR_clock_getres] = PLAIN, [__NR_getrusage] = PLAIN,
     [__NR_times] = PLAIN, [__NR_getpriority] = PLAIN, [__NR_sched_getscheduler] = PLAIN,
     [__NR_sched_getparam] = PLAIN, [__NR_sched_get_priority_max] = PLAIN, [__NR_sched_get_priority_min] = PLAIN,
-    [__NR_get_mempolicy] = PLAIN, [__NR_getcpu] = PLAIN, [__NR_epoll_create1] = PLAIN, [__NR_epoll_create] = PLAIN,
+    [__NR_get_mempolicy] = PLAIN, [__NR_mbind] = PLACES, [__NR_getcpu] = PLAIN, [__NR_epoll_create1] = PLAIN, [__NR_epoll_create] = PLAIN,
     [__NR_eventfd2] = PLAIN, [__NR_socket] = PLAIN, [__NR_setsockopt] = PLAIN, [__NR_bind] = BIND,
     [__NR_link] = LINK, [__NR_unlink] = REMOVE, [__NR_unlinkat] = REMOVE_AT, [__NR_write] = OWN_FILE,
     [__NR_pwrite64] = OWN_FILE, [__NR_ftruncate] = OWN_FILE, [__NR_fchmod] = OWN_FILE, [__NR_prctl] = SETTING,
-    [__NR_rt_sigprocmask] = MASK, [__NR_rt_sigaction] = HANDLER, [__NR_fstatfs] = STANDARD,
+    [__NR_rt_sigprocmask] = MASK, [__NR_rt_sigaction] = HANDLER, [__NR_fstatfs] = PLAIN,
     [__NR_fadvise64] = STANDARD, [__NR_dup] = STANDARD, [__NR_read] = STANDARD, [__NR_readv] = STANDARD,
-    [__NR_pread64] = STANDARD, [__NR_preadv] = STANDARD, [__NR_fstat] = PLAIN, [__NR_mbind] = PLACES, [__NR_mkdir] = NEW_FOLDER, [__NR_lseek] = STANDARD,
+    [__NR_pread64] = STANDARD, [__NR_preadv] = STANDARD, [__NR_fstat] = PLAIN, [__NR_lseek] = PLAIN, [__NR_mkdir] = NEW_FOLDER,
     [__NR_close] = STANDARD, [__NR_fcntl] = CONTROL, [__NR_ioctl] = QUERY, [__NR_prlimit64] = LIMITS,
     [__NR_sched_getaffinity] = AFFINITY, [__NR_sched_setaffinity] = SET_AFFINITY, [__NR_uname] = MACHINE,
     [__NR_getcwd] = WORKING, [__NR_membarrier] = BARRIER, [__NR_clone] = NEW_PROCESS, [__NR_fork] = NEW_PROCESS,
@@ -78,22 +78,6 @@ static int is_record(const char *path) {
   return bytes >= sizeof record - 1 && !strcmp(path + bytes - (sizeof record - 1), record);
 }
 
-/* Libraries for several threads give their first thread other processors and then those of before. */
-static uint8_t first_processors[MASK_BYTES];
-
-static void get_processors(uint8_t to[MASK_BYTES]) {
-  memset(to, 0, MASK_BYTES);
-  recorded_call(__NR_sched_getaffinity, 0, MASK_BYTES, (long)to, 0, 0, 0);
-}
-
-void remember_processors(void) { get_processors(first_processors); }
-
-int has_first_processors(void) {
-  uint8_t now[MASK_BYTES];
-  get_processors(now);
-  return !memcmp(now, first_processors, MASK_BYTES);
-}
-
 static int is_standard(long file) { return file >= 0 && file < STANDARD_FILES; }
 
 static int is_visible_control(long file, long command) {
@@ -114,7 +98,6 @@ int is_visible(long number, const greg_t *registers) {
     case OPEN: return !only_reads(second);
     case OPEN_AT: return !only_reads(third) && !is_record((const char *)second);
     case OPEN_AT2: return !only_reads(*(const long *)third); /* struct open_how */
-    case PATH_AT: return is_standard((int)first) && !(second && *(const char *)second);
     case LINK: return !place_of(digest_of(AT_FDCWD, (const char *)first));
     case REMOVE: return !place_of(digest_of(AT_FDCWD, (const char *)first));
     case REMOVE_AT: return !place_of(digest_of(first, (const char *)second));
@@ -131,7 +114,7 @@ int is_visible(long number, const greg_t *registers) {
     case PLACES: return registers[REG_R10] != 0; /* no nodes are named: as without it */
     case HANDLER: return first == SIGSYS && second;
     case NEW_PROCESS: return !may_fork;
-    case SET_AFFINITY: return first != 0;
+    case SET_AFFINITY: return first != 0; /* record.c: it is as it was when the start is saved */
     default: return 0;
   }
 }

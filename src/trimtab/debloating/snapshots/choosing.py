@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from trimtab.debloating.snapshots.log import Call, Entry, own_modules
+from trimtab.debloating.snapshots.log import OPENS, VARIABLES, Call, Entry, made_files, own_modules
 
 _MAIN = "__main__"
 _SEED_BYTES = 2496  # what `random` asks the kernel for
@@ -20,16 +20,16 @@ _CLOCKS = {Call.TIME, Call.GETTIMEOFDAY}
 # What a program asks of its own process, or of the machine at this time.
 _OF_PROCESS = {
     Call.GETPID, Call.GETPPID, Call.GETTID, Call.GETGROUPS, Call.GETRUSAGE, Call.TIMES,
-    Call.SYSINFO, Call.FSTAT,  # of a standard stream: Fortran's library writes to all as to a pipe
+    Call.SYSINFO,
 }  # fmt: skip
+# Fortran's library asks too, and writes to all streams as to a pipe.
+_OF_STREAM = {Call.FSTAT, Call.NEWFSTATAT, Call.LSEEK}
 _REALTIME = 0
-_OPENS = {Call.OPEN, Call.OPENAT, Call.OPENAT2}
+_STREAMS = range(3)
 _DEVICES = ("/dev/null", "/dev/shm/")
 _SYSTEM = ("/usr/", "/lib", "/etc/", "/sys/", "/proc/sys/")
 _OF_MACHINE = {"/proc/cpuinfo", "/proc/filesystems", "/proc/version", "/proc"}
 _OF_START = ("/cmdline", "/environ", "/uptime", "/loadavg", "/self/stat", "/auxv")
-# They look for their own among all variables, which are compared, or have all anew (renewing.py).
-_READS_STEERING = {"torch", "tqdm", "networkx", "wsgiref"}
 _CODE = (".py", ".pyc", ".so", ".pth", ".zip")
 _TRIES = 4
 _ARGUMENTS = ("arguments",)
@@ -79,16 +79,10 @@ def _points(log: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     """Yield the imports that loaded a module while the start had no file, thread or text of its
     own to write.
     """
-    made = set[str]()
-    for entry in log:
-        is_new = entry.number in _OPENS and entry.arguments[2] & 0o300 == 0o300
-        if (is_new or entry.number == Call.LINK) and entry.result >= 0:
-            made.add(entry.text)
-        elif entry.number in (Call.UNLINK, Call.UNLINKAT):
-            made.discard(entry.text)
-        elif entry.words[:1] == ("end",) and not made:
+    for place, entry in enumerate(log):
+        if entry.words[:1] == ("end",):
             _, number, loaded, importer, is_plain = entry.words
-            if int(loaded) > 0 and is_plain == "1":
+            if int(loaded) > 0 and is_plain == "1" and not made_files(log[:place]):
                 yield int(number), importer
 
 
@@ -107,8 +101,6 @@ def _reason(entry: Entry, roots: Sequence[Path], own: Mapping[str, str]) -> str:
     match entry.kind, entry.words[:1]:
         case "harmful", _:
             return f"system call {entry.number} {entry.text}".strip()
-        case "note", ("asks",) if entry.words[1] == "*" and not _reads_steering(entry):
-            return "it reads all variables of the environment"
         case "note", ("clock",) if entry.words[1].partition(".")[0] in own:
             return "it reads a clock"
     if entry.kind != "call":
@@ -118,17 +110,15 @@ def _reason(entry: Entry, roots: Sequence[Path], own: Mapping[str, str]) -> str:
         entry.number == Call.CLOCK_GETTIME and entry.arguments[0] == _REALTIME
     )
     if is_own and (is_clock or entry.number in _OF_PROCESS):
-        return "it reads a clock, its number or what a stream is"
+        return "it reads a clock or its number"
+    if is_own and entry.number in _OF_STREAM and entry.arguments[0] in _STREAMS:
+        return "it asks what its standard streams are"
     if entry.number == Call.GETRANDOM and not _is_renewed(entry):
         return f"{entry.module} draws by chance"
-    is_read = entry.number in _OPENS and entry.result >= 0 and entry.text not in own.values()
+    is_read = entry.number in OPENS and entry.result >= 0 and entry.text not in own.values()
     if is_read and not _may_read(entry, roots, is_own):
         return f"it reads {entry.text}"
     return ""
-
-
-def _reads_steering(entry: Entry) -> bool:
-    return entry.module.partition(".")[0] in _READS_STEERING
 
 
 def _is_renewed(entry: Entry) -> bool:
@@ -143,7 +133,7 @@ def _may_read(entry: Entry, roots: Sequence[Path], is_own: bool) -> bool:
     if path.startswith("/dev/"):  # PyTorch's seed is drawn anew
         is_seed = path == "/dev/urandom" and entry.module == "torch._C"
         return is_seed or path.startswith(_DEVICES)
-    if path == "/proc/self/environ" and _reads_steering(entry):
+    if path == VARIABLES:
         return True
     if path.startswith("/proc/") and not path.startswith("/proc/sys/"):
         return path in _OF_MACHINE or not (is_own or path.endswith(_OF_START))

@@ -10,6 +10,7 @@ is; `native/file_fallback/snapshot_guards.c` compares them:
     m  processor and kernel                d  the working directory
     e  a variable NAME=VALUE               n  a variable that is not set
     s  all variables that steer Python, C libraries and the linker are among those above
+    E  how many variables there are, without a shell's own
     h  the system: NODE RELEASE VERSION    q  the processors the process may use
     r  a limit: RESOURCE SOFT HARD         f  a file: SIZE SECONDS NANOSECONDS PATH
     k  a folder                            v  a path that exists
@@ -26,29 +27,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from posixpath import isabs, join, lexists, normpath
 
-from trimtab.debloating.snapshots.log import Call, Entry
+from trimtab.debloating.snapshots.log import ALL, OPENS, Call, Entry, asked
 
 _STEERING = (
     "PYTHON", "LD_", "GLIBC_", "MALLOC_", "TRIMTAB_", "LC_", "LANG",
-    "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "TQDM_", "NETWORKX_",
+    "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "TQDM_",
+    "TORCH", "PYTORCH_", "CUDA_", "NETWORKX_",
 )  # fmt: skip
 # Which the C library asks for without getenv.
 _C_LIBRARY = (
     "TZ", "TZDIR", "LOCPATH", "NLSPATH", "GCONV_PATH", "OUTPUT_CHARSET", "POSIXLY_CORRECT",
     "TMPDIR", "HOME", "LOCALDOMAIN", "RES_OPTIONS", "HOSTALIASES",
 )  # fmt: skip
+_OF_SHELL = ("_", "SHLVL", "PWD", "OLDPWD")  # which it changes by itself
 _TIME_ZONE = "/etc/localtime"
 _LOOKS = {
     Call.STAT, Call.LSTAT, Call.ACCESS, Call.NEWFSTATAT, Call.STATX, Call.FACCESSAT,
     Call.FACCESSAT2, Call.READLINK, Call.READLINKAT, Call.OPEN, Call.OPENAT, Call.OPENAT2,
     Call.MKDIR,
 }  # fmt: skip
-_OPENS = {Call.OPEN, Call.OPENAT, Call.OPENAT2}
 _LISTS = {Call.GETDENTS, Call.GETDENTS64}
 _MISSING = (-2, -20)  # ENOENT, ENOTDIR
 _KERNEL = ("/proc/", "/sys/", "/dev/")
 _PROCESS = r"/proc/(self|thread-self|\d+)(/|$)"
-_OURS = "/trimtab/fallback.jsonl"
+_OURS = ("/trimtab/fallback.jsonl", "/00_trimtab_fallback.pth")  # saving.py changes the latter
 # Folders that change although what a program finds there does not.
 _CHANGING = ("trimtab", "__pycache__")
 _MODULES = (".py", ".pyc", ".so", "-info", ".egg")
@@ -94,19 +96,19 @@ def guards(
     Raises ChangedError if a file changed since.
     """
     notes = {entry.words[0]: " ".join(entry.words[1:]) for entry in saved if entry.kind == "note"}
-    asked = {" ".join(entry.words[1:]) for entry in recorded if entry.words[:1] == ("asks",)}
+    names = asked(recorded)
     lines = [f"={image}"]
     lines += ["a" if word is None else f"w{os.fsdecode(word)}" for word in words[1:]]
     ids = f"{os.getuid()} {os.geteuid()} {os.getgid()} {os.getegid()}"
     lines += [f"u{ids} {notes['signals']}", f"x{notes['executable']}", f"b{notes['name']}"]
     lines += [f"m{notes['machine']}", f"p{notes['path']}"]
     variables = {**variables, **({"LC_CTYPE": notes["locale"]} if notes["locale"] else {})}
-    names = asked | {*_C_LIBRARY} | {*filter(is_steering, variables)}
+    of_all = [name for name in variables if name not in _OF_SHELL] if ALL in names else []
+    names = names - {ALL} | {*_C_LIBRARY} | {*filter(is_steering, variables)} | {*of_all}
     lines += [
-        f"e{name}={variables[name]}" if name in variables else f"n{name}"
-        for name in sorted(names)
-        if name != "*"
+        f"e{name}={variables[name]}" if name in variables else f"n{name}" for name in sorted(names)
     ]
+    lines += [f"E{len(of_all)}"] if of_all else []
     lines.append("s")
     found = _Found(saved, recorded, roots, notes["here"], since_ns)
     seen = {*found.of_calls(), *found.before_recording(variables)}
@@ -132,7 +134,7 @@ class _Found:
         self.made = {
             entry.text
             for entry in saved
-            if (entry.number in _OPENS and entry.arguments[2] & 0o300 == 0o300)
+            if (entry.number in OPENS and entry.arguments[2] & 0o300 == 0o300)
             or entry.number in (Call.LINK, Call.UNLINK, Call.UNLINKAT)
         }
         self.listed = {self._path(entry.text) for entry in saved if entry.number in _LISTS}
@@ -142,6 +144,11 @@ class _Found:
             if entry.words[:1] == ("lists",)
             and entry.words[1].partition(".")[0] not in _FIND_PACKAGES
         }
+
+    def _is_path(self, text: str) -> bool:
+        """Whether a text is a path of others: open files are named too, as `pipe:[1]`."""
+        is_open_file = re.match(r"\w+:\[", text) or text.endswith(" (deleted)")
+        return bool(text) and not is_open_file and text not in self.made
 
     def _path(self, text: str) -> str:
         path = join(self.here, text)
@@ -173,7 +180,7 @@ class _Found:
                 yield f"t{entry.arguments[0]}"
             elif entry.number == Call.GETCWD:
                 yield f"d{self.here}"
-            elif entry.number in _LOOKS and entry.text and entry.text not in self.made:
+            elif entry.number in _LOOKS and self._is_path(entry.text):
                 if not entry.text.startswith("/"):
                     yield f"d{self.here}"
                 yield from self._of_look(self._path(entry.text), entry)
@@ -185,7 +192,7 @@ class _Found:
             if not lexists(path):
                 yield f"l{path}"
         elif entry.result >= 0 and path.startswith(_KERNEL):
-            is_read = entry.number in _OPENS and path.startswith(("/sys/", "/proc/sys/"))
+            is_read = entry.number in OPENS and path.startswith(("/sys/", "/proc/sys/"))
             yield from _content(path) if is_read else (f"v{path}",)
         elif entry.result >= 0 or entry.number == Call.MKDIR:  # the folder was there
             yield from self._of_file(path)

@@ -1,9 +1,15 @@
 """What a start asked of the world, as `native/snapshot/record.c` and `inside_program` wrote it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+
+VARIABLES = "/proc/self/environ"
+ALL = "*"  # a start asks for all variables
+# They look for their own among all variables, which are compared: guards.py's _STEERING. wsgiref
+# keeps all, and is given others.
+_LOOK_FOR_THEIRS = {"torch", "tqdm", "networkx", "wsgiref"}
 
 
 class Call(IntEnum):
@@ -13,6 +19,7 @@ class Call(IntEnum):
     STAT = 4
     FSTAT = 5
     LSTAT = 6
+    LSEEK = 8
     ACCESS = 21
     IOCTL = 16
     GETPID = 39
@@ -45,6 +52,10 @@ class Call(IntEnum):
     STATX = 332
     OPENAT2 = 437
     FACCESSAT2 = 439
+
+
+OPENS = {Call.OPEN, Call.OPENAT, Call.OPENAT2}
+_NEW = 0o300  # O_CREAT | O_EXCL
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,18 @@ def _entries(log: bytes) -> Iterator[Entry]:
             yield Entry(kind, int(number), text=text, module=importing[-1])
 
 
+def made_files(log: Iterable[Entry]) -> set[str]:
+    """Return the files that a process made, and did not remove, as it named them."""
+    made = set[str]()
+    for entry in log:
+        is_new = entry.number in OPENS and entry.arguments[2] & _NEW == _NEW
+        if (is_new or entry.number == Call.LINK) and entry.result >= 0:
+            made.add(entry.text)
+        elif entry.number in (Call.UNLINK, Call.UNLINKAT):
+            made.discard(entry.text)
+    return made
+
+
 def own_modules(log: Sequence[Entry], roots: Sequence[Path]) -> dict[str, str]:
     """Return the files of the modules that belong to the program, by their names without a dot:
     __main__, and those in no folder of libraries, which are below the environments `roots`.
@@ -114,3 +137,15 @@ def _imported(importer: str, asked: str) -> str:
     if below == name:
         return name
     return f"{importer}.{below}" if below else importer
+
+
+def asked(log: Sequence[Entry]) -> set[str]:
+    """Return the variables that a start asked for; with ALL among them, every one."""
+    names = set[str]()
+    for entry in log:
+        if entry.words == ("asks", ALL) or (entry.text == VARIABLES and entry.result >= 0):
+            if entry.module.partition(".")[0] not in _LOOK_FOR_THEIRS:
+                names.add(ALL)
+        elif entry.words[:1] == ("asks",):
+            names.add(" ".join(entry.words[1:]))
+    return names

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from trimtab.debloating.snapshots import choosing
 from trimtab.debloating.snapshots.guards import ChangedError, guards, is_steering
-from trimtab.debloating.snapshots.log import Entry, entries
+from trimtab.debloating.snapshots.log import ALL, Entry, asked, entries, made_files
 from trimtab.files import remove_tree
 from trimtab.native import native_path
 from trimtab.processes.program import Program
@@ -51,9 +51,11 @@ def save_start(environment: Path, program: Program, place: Path) -> tuple[list[S
     found, problem = list[Saved](), ""
     try:
         log = _started(program, place / "record", 0)
-        for numbers in choosing.points(log, roots):
+        for turn, numbers in enumerate(choosing.points(log, roots)):
+            image = place / str(turn) / ("image-any" if found else "image")
+            image.parent.mkdir()
             try:
-                saved = _saved(program, log, numbers, roots, place)
+                saved = _saved(program, log, numbers, roots, image)
             except NotSavedError as error:
                 problem = str(error)
                 continue
@@ -97,9 +99,10 @@ def _saved(
     log: Sequence[Entry],
     numbers: Sequence[int],
     roots: Sequence[Path],
-    place: Path,
+    image: Path,
 ) -> Saved:
-    """Save the program after the first of the imports `numbers` after which it can be."""
+    """Save the program as `image`, after the first of the imports `numbers` that lets it."""
+    place = image.parent
     problem = f"no import comes before this: {choosing.why_not_later(log, roots)}"
     for number in numbers:
         made, watched = place / f"saved-{number}", choosing.before(log, number)
@@ -113,7 +116,7 @@ def _saved(
                 raise NotSavedError("its generators of random numbers differ between runs")
             saved = choosing.before(log_of_saved, number)
             words = _words(made, saved, choosing.reads_arguments(watched))
-            image = (made / "image").rename(place / f"image-{number}")
+            (made / "image").rename(image)
             variables = ready.environment
             text = guards(image.name, saved, watched, words, variables, roots, since_ns)
             return Saved(image, text)
@@ -124,12 +127,13 @@ def _saved(
 
 def _needed(program: Program, watched: Sequence[Entry]) -> dict[str, str]:
     """Return the variables that it asked for: no other value, such as a password, is saved."""
-    asked = {" ".join(entry.words[1:]) for entry in watched if entry.words[:1] == ("asks",)}
-    variables = program.environment.items()
+    names, variables = asked(watched), program.environment.items()
+    if ALL in names:
+        return dict(variables)
     return {
         name: value
         for name, value in variables
-        if name in asked or is_steering(name) or name == "PATH"
+        if name in names or is_steering(name) or name == "PATH"
     }
 
 
@@ -169,15 +173,19 @@ def _started(
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotSavedError(str(error)) from None
+    log = entries(folder / "log") if (folder / "log").exists() else []
+    for file in made_files(log):  # a later start makes them itself
+        if not Path(file).is_relative_to(folder):
+            (program.workdir / file).unlink(missing_ok=True)
     if (folder / "why").exists():
         raise NotSavedError((folder / "why").read_text())
     image = folder / "image"
-    if done.returncode or not (folder / "log").exists() or (number and not image.exists()):
+    if done.returncode or not log or (number and not image.exists()):
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise NotSavedError(
             f"its start cannot be recorded: {said[-1] if said else done.returncode}"
         )
-    return entries(folder / "log")
+    return log
 
 
 def install(environment: Path, saved: Sequence[Saved]) -> None:
