@@ -163,6 +163,7 @@ static void *save(void *self, void *arguments) {
   if (!PyArg_ParseTuple(arguments, "y", &path)) return NULL;
   variables_after = copy_of(environ);
   if (!heap_end || !variables_before || !variables_after) return PyUnicode_FromString("this C library is not known");
+  if (!has_first_processors()) return PyUnicode_FromString("it chose other processors");
   if (!has_mask_of_start()) return PyUnicode_FromString("it blocks signals");
   if (has_unforked()) return PyUnicode_FromString("it has memory that its children lack");
   fflush(NULL);

@@ -156,6 +156,7 @@ const char *record_calls(const char *path) {
   sigemptyset(&action.sa_mask);
   if (log_file < 0 || sigaction(SIGSYS, &action, NULL)) return "SIGSYS cannot be handled";
   unblock_in_handlers();
+  remember_processors();
   recorded_call(__NR_rt_sigprocmask, SIG_BLOCK, 0, (long)&first_mask, sizeof first_mask, 0, 0);
   if (!stop_clocks()) return "the vdso cannot be changed";
   if (!install_filter()) return "seccomp is not to be had here";

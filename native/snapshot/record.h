@@ -16,4 +16,7 @@ void note(const char *text);
 /* In a process that goes on: it has no log. */
 void end_record(void);
 
+/* Whether this thread may use the same processors as when recording began. */
+int has_first_processors(void);
+
 #endif

@@ -35,4 +35,7 @@ enum shape {
 
 enum shape shape_of(long number);
 
+/* visible.c: keep which processors this thread may use, for has_first_processors (record.h). */
+void remember_processors(void);
+
 #endif

@@ -32,7 +32,8 @@ static const uint8_t shapes[MOST_NUMBERS] = {
     [__NR_pwrite64] = OWN_FILE, [__NR_ftruncate] = OWN_FILE, [__NR_fchmod] = OWN_FILE, [__NR_prctl] = SETTING,
     [__NR_rt_sigprocmask] = MASK, [__NR_rt_sigaction] = HANDLER, [__NR_fstatfs] = PLAIN,
     [__NR_fadvise64] = STANDARD, [__NR_dup] = STANDARD, [__NR_read] = STANDARD, [__NR_readv] = STANDARD,
-    [__NR_pread64] = STANDARD, [__NR_preadv] = STANDARD, [__NR_fstat] = PLAIN, [__NR_lseek] = PLAIN, [__NR_mkdir] = NEW_FOLDER,
+    [__NR_pread64] = STANDARD, [__NR_preadv] = STANDARD, [__NR_fstat] = PLAIN, [__NR_lseek] = PLAIN,
+    [__NR_mkdir] = NEW_FOLDER,
     [__NR_close] = STANDARD, [__NR_fcntl] = CONTROL, [__NR_ioctl] = QUERY, [__NR_prlimit64] = LIMITS,
     [__NR_sched_getaffinity] = AFFINITY, [__NR_sched_setaffinity] = SET_AFFINITY, [__NR_uname] = MACHINE,
     [__NR_getcwd] = WORKING, [__NR_membarrier] = BARRIER, [__NR_clone] = NEW_PROCESS, [__NR_fork] = NEW_PROCESS,
@@ -78,6 +79,22 @@ static int is_record(const char *path) {
   return bytes >= sizeof record - 1 && !strcmp(path + bytes - (sizeof record - 1), record);
 }
 
+/* Libraries for several threads give their first thread other processors and then those of before. */
+static uint8_t first_processors[MASK_BYTES];
+
+static void get_processors(uint8_t to[MASK_BYTES]) {
+  memset(to, 0, MASK_BYTES);
+  recorded_call(__NR_sched_getaffinity, 0, MASK_BYTES, (long)to, 0, 0, 0);
+}
+
+void remember_processors(void) { get_processors(first_processors); }
+
+int has_first_processors(void) {
+  uint8_t now[MASK_BYTES];
+  get_processors(now);
+  return !memcmp(now, first_processors, MASK_BYTES);
+}
+
 static int is_standard(long file) { return file >= 0 && file < STANDARD_FILES; }
 
 static int is_visible_control(long file, long command) {
@@ -114,7 +131,7 @@ int is_visible(long number, const greg_t *registers) {
     case PLACES: return registers[REG_R10] != 0; /* no nodes are named: as without it */
     case HANDLER: return first == SIGSYS && second;
     case NEW_PROCESS: return !may_fork;
-    case SET_AFFINITY: return first != 0; /* record.c: it is as it was when the start is saved */
+    case SET_AFFINITY: return first != 0;
     default: return 0;
   }
 }

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import time
@@ -354,3 +355,34 @@ print(time.time(), record.created - record.relativeCreated / 1000)
     slim.save()
     before = time.time()
     assert all(before < float(each) < time.time() for each in slim.run()[1].split())
+
+
+VERSIONS = """
+import asyncio, concurrent.futures, decimal, logging, multiprocessing, random, ssl, sqlite3
+random.seed(3)
+import json
+if __name__ == "__main__":
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        print([*pool.map(abs, (-1, -2))], random.random())
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(abs, (-3,)), sys.argv, sys.version)
+    print(sys.stdin.read(), sys.stdin, sys.stdout)
+    print(sys.stdout.line_buffering, sys.stderr.line_buffering)
+"""
+
+
+@pytest.mark.parametrize("minor", range(8, 14))
+def test_each_python(tmp_path: Path, minor: int) -> None:
+    python = python_of(minor)
+    if python is None:
+        pytest.skip(f"python3.{minor} is not here; `pyenv install 3.{minor}`")
+    slim = Slim(tmp_path, python)
+    slim.write(VERSIONS)
+    slim.save()
+    assert f" 'an argument'] 3.{minor}." in slim.both("program.py", "an argument", input=b"text")
+
+
+def python_of(minor: int) -> str | None:
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = [*versions.glob(f"3.{minor}.*/bin/python3.{minor}")]
+    return os.fspath(found[0]) if found else shutil.which(f"python3.{minor}")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 VARIABLES = "/proc/self/environ"
 ALL = "*"  # a start asks for all variables
-# They look for their own among all variables, which are compared: guards.py's _STEERING. wsgiref
-# keeps all, and is given others.
+# They look for their own among all variables, which are compared (guards.py), or have all anew
+# (renewing.py).
 _LOOK_FOR_THEIRS = {"torch", "tqdm", "networkx", "wsgiref"}
 
 
