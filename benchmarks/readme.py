@@ -16,6 +16,7 @@ import image_table
 import schedule_table
 import secure_table
 import shipping_table
+import snapshots_table
 import thesis_image_table
 import trust_table
 import tuning_table
@@ -34,6 +35,8 @@ SPARK = ("<!-- learning on Spark: made by readme.py -->", "<!-- end of learning 
 STARTS = ("<!-- cold starts: made by readme.py -->", "<!-- end of cold starts -->")
 SHIPPED = ("<!-- shipped images: made by readme.py -->", "<!-- end of shipped images -->")
 COLD_STORE = ("<!-- cold store: made by readme.py -->", "<!-- end of cold store -->")
+SNAPSHOTS = ("<!-- snapshots: made by readme.py -->", "<!-- end of snapshots -->")
+EACH_SNAPSHOT = ("<!-- each snapshot: made by readme.py -->", "<!-- end of each snapshot -->")
 CONTAINER_CPU = (
     "<!-- containers' processor time: made by readme.py -->",
     "<!-- end of containers' processor time -->",
@@ -290,6 +293,9 @@ def main() -> None:
         text, *SHIPPED, [*shipped, *shipping_table.lines(), "", *shipping_table.lazy_lines(), ""]
     )
     text = _between(text, *METHODS, ["", *image_table.side_by_side(), ""])
+    saved = _machines(snapshots_table.RESULTS)
+    text = _replaced(text, *SNAPSHOTS, saved, snapshots_table.rows())
+    text = _between(text, *EACH_SNAPSHOT, ["", *snapshots_table.lines(), ""])
     tuning = _machines([f"tuning_{name}" for name in tuning_table.RESULTS])
     text = _replaced(text, *TUNING, tuning, tuning_table.rows())
     described = read_json(gpu_table.FOLDER / "machines.json")

@@ -76,7 +76,11 @@ def measured(program: CorpusProgram, given: argparse.Namespace) -> dict[str, Any
     state = slim.parent / "snapshot.json"
     if given.again or not state.exists():
         write_json(state, asdict(make_snapshot(slim, ways["snapshot"])))
-    row: dict[str, Any] = {"description": program.description, **read_json(state)}
+    outcome = {
+        name: _without_places(value, data) if isinstance(value, str) else value
+        for name, value in read_json(state).items()
+    }
+    row: dict[str, Any] = {"description": program.description, **outcome}
     print(program.name, row, flush=True)
     starts: dict[str, list[Start]] = {way: [] for way in WAYS}
     for way in WAYS:
@@ -106,6 +110,12 @@ def measured(program: CorpusProgram, given: argparse.Namespace) -> dict[str, Any
         )
     print(" ", "equal" if row["equal"] else "DIFFERS", flush=True)
     return row
+
+
+def _without_places(text: str, data: Path) -> str:
+    for folder in (data, HERE, Path.home()):
+        text = text.replace(f"{folder}/", "")
+    return text
 
 
 def _cold(ways: Mapping[str, Program], original: Path, slim: Path) -> dict[str, list[float]]:

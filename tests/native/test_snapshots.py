@@ -75,6 +75,38 @@ def test_all_that_a_process_does_later(slim: Slim) -> None:
     assert "interrupted" in output and "at exit" in output and "'an', 'argument'" in output
 
 
+def test_other_arguments_go_on_from_before_they_were_read(slim: Slim) -> None:
+    """With these arguments, the process goes on after what it imported for them."""
+    slim.write("import json\nif 'much' in sys.argv:\n    import decimal\nprint(sys.argv)\n")
+    slim.save("program.py", "much")
+    assert (slim.snapshots / "image-any").exists()
+    assert "much" in slim.both("program.py", "much")
+    assert "little" in slim.both("program.py", "little")
+
+
+def test_what_is_there_is_no_work_for_the_collector(slim: Slim) -> None:
+    slim.write("import json, gc\nprint(gc.get_freeze_count() > 1000, gc.isenabled())\n")
+    slim.save()
+    assert slim.run()[1:] == ("True True\n", "went on: 1\n")
+
+
+def test_a_folder_that_is_made_where_one_is(slim: Slim, tmp_path: Path) -> None:
+    folder = tmp_path / "there"
+    folder.mkdir()
+    slim.write(f"os.makedirs({str(folder)!r}, exist_ok=True)\nimport json\n")
+    slim.save()
+    slim.both()
+    folder.rmdir()
+    assert slim.run()[2] == "went on: 0\n"
+    assert folder.is_dir()
+
+
+def test_wsgiref_has_the_new_variables(slim: Slim) -> None:
+    slim.write("import wsgiref.handlers\nprint(wsgiref.handlers.BaseHandler.os_environ['NAME'])\n")
+    slim.save(variables={"NAME": "before"})
+    assert slim.both(variables={"NAME": "now"}) == "now\n"
+
+
 def test_a_crash_is_reported(slim: Slim) -> None:
     slim.write("import faulthandler, json\nfaulthandler.enable()\nimport decimal\n")
     with (slim.folder / "program.py").open("a") as program:

@@ -80,7 +80,7 @@ def _saved(
     log: Sequence[Entry],
     numbers: Sequence[int],
     roots: Sequence[Path],
-    place: Path,
+    image: Path,
 ) -> Saved:
     """Save the program after the first of the imports `numbers` after which it can be.
 
