@@ -54,13 +54,16 @@ def save_start(
     try:
         log = _started(program, place / "record", 0)
         points = choosing.points(log, roots)
-        for numbers in points[-1:] if for_all_arguments else points:
+        for turn, numbers in enumerate(points[-1:] if for_all_arguments else points):
+            folder = place / str(turn)
+            folder.mkdir()
             try:
-                saved = _saved(program, log, numbers, roots, place / name)
+                saved = _saved(program, log, numbers, roots, folder / name)
             except NotSavedError as error:
                 problem = str(error)
                 continue
-            if not found or saved.size_bytes * _LEAST_PART >= found[0].size_bytes:
+            is_worth_it = not found or saved.size_bytes * _LEAST_PART >= found[0].size_bytes
+            if is_worth_it and saved.image.name not in {each.image.name for each in found}:
                 found.append(saved)
     except OSError as error:
         raise NotSavedError(str(error)) from None
@@ -80,7 +83,7 @@ def _saved(
     log: Sequence[Entry],
     numbers: Sequence[int],
     roots: Sequence[Path],
-    image: Path,
+    place: Path,
 ) -> Saved:
     """Save the program after the first of the imports `numbers` after which it can be.
 
@@ -94,10 +97,7 @@ def _saved(
             # What differs in another process was drawn by chance, and is drawn anew.
             states = _states(_started(ready, place.with_name(f"other-{number}"), number))
             since_ns = time.time_ns()
-            log_of_saved = _started(ready, made, number, states)
-            if len(_states(log_of_saved)) != len(states):
-                raise NotSavedError("its generators of random numbers differ between runs")
-            saved = choosing.before(log_of_saved, number)
+            saved = choosing.before(_started(ready, made, number, states), number)
             words = _words(made, saved, choosing.reads_arguments(watched))
             image = (made / "image").rename(place.with_name(f"{place.name}-{number}"))
             variables = ready.environment
