@@ -28,7 +28,7 @@ sys.path[:0] = [str(HERE / "corpus")]
 from common import load, save, spread  # noqa: E402
 from programs import CorpusProgram, environment_of, read_programs  # noqa: E402
 
-from trimtab.debloating.snapshots.making import make_snapshot  # noqa: E402
+from trimtab.debloating.snapshots.making import Snapshot, make_snapshot  # noqa: E402
 from trimtab.debloating.targets.registry import target_of  # noqa: E402
 from trimtab.errors import TrimtabError  # noqa: E402
 from trimtab.files import read_json, write_json  # noqa: E402
@@ -75,7 +75,13 @@ def measured(program: CorpusProgram, given: argparse.Namespace) -> dict[str, Any
     _debloat(program, ways["original"], slim)
     state = slim.parent / "snapshot.json"
     if given.again or not state.exists():
-        write_json(state, asdict(make_snapshot(slim, ways["snapshot"])))
+        made = make_snapshot(slim, ways["snapshot"])
+        medians = (
+            {"before_s": made.before_s, "after_s": made.after_s}
+            if isinstance(made, Snapshot)
+            else {}
+        )
+        write_json(state, {**asdict(made), **medians})
     outcome = {
         name: _without_places(value, data) if isinstance(value, str) else value
         for name, value in read_json(state).items()
