@@ -71,7 +71,7 @@ class Slim:
         program = Program(command, self.folder, {**_VARIABLES, **(variables or {})}, 60.0)
         with TemporaryDirectory() as place:
             saved, next_act = save_start(self.environment, program, Path(place))
-            install_snapshots(self.environment, "image", saved[:1])
+            install_snapshots(self.environment, "image", saved)
         return next_act
 
     def run(

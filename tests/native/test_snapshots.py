@@ -79,7 +79,7 @@ def test_other_arguments_go_on_from_before_they_were_read(slim: Slim) -> None:
     """With these arguments, the process goes on after what it imported for them."""
     slim.write("import json\nif 'much' in sys.argv:\n    import decimal\nprint(sys.argv)\n")
     slim.save("program.py", "much")
-    assert (slim.snapshots / "image-any").exists()
+    assert len(list(slim.snapshots.glob("image*"))) == 2
     assert "much" in slim.both("program.py", "much")
     assert "little" in slim.both("program.py", "little")
 
