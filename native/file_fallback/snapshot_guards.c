@@ -142,7 +142,8 @@ static int is_here(const char *path) {
 
 static int is_this_machine(const char *text) {
   FUNCTION(unsigned long, getauxval, unsigned long);
-  uint64_t digests[2] = {processor_digest(), vdso_digest(getauxval ? (const uint64_t *)getauxval(AT_SYSINFO_EHDR) : NULL)};
+  const uint64_t *vdso = getauxval ? (const uint64_t *)getauxval(AT_SYSINFO_EHDR) : NULL;
+  uint64_t digests[2] = {processor_digest(), vdso_digest(vdso)};
   char digits[2 * sizeof digests + 1] = "";
   struct text shown = text_in(digits, sizeof digits);
   put_hexadecimal(&shown, (const uint8_t *)digests, sizeof digests);

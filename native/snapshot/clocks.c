@@ -57,7 +57,8 @@ static void stop(const struct vdso *vdso, const Elf64_Sym *symbol) {
                 {"__vdso_time", __NR_time},
                 {"__vdso_getrandom", __NR_getrandom}};
   for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++)
-    if (!strcmp(vdso->names + symbol->st_name, clocks[i].name)) make_call(vdso->begin + symbol->st_value, clocks[i].number);
+    if (!strcmp(vdso->names + symbol->st_name, clocks[i].name))
+      make_call(vdso->begin + symbol->st_value, clocks[i].number);
 }
 
 int stop_clocks(void) {

@@ -26,7 +26,8 @@
 extern void *PyUnicode_FromString(const char *text), *PyUnicode_DecodeFSDefault(const char *text);
 extern void *PyList_New(long count), *PyBytes_FromStringAndSize(const char *from, long bytes);
 extern int PyList_Append(void *list, void *item), PyArg_ParseTuple(void *arguments, const char *format, ...);
-extern void *PyTuple_Pack(long count, ...), *PyLong_FromUnsignedLong(unsigned long number), *PyBool_FromLong(long truth);
+extern void *PyTuple_Pack(long count, ...), *PyLong_FromUnsignedLong(unsigned long number);
+extern void *PyBool_FromLong(long truth);
 extern void Py_IncRef(void *object), Py_DecRef(void *object);
 extern char _Py_NoneStruct[];
 
@@ -172,7 +173,8 @@ static void *save(void *self, void *arguments) {
   if (child < 0) return PyUnicode_FromString("it cannot fork");
   if (child) {
     waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == IS_DONE ? none() : PyUnicode_FromString("it ends in a forked child");
+    int is_done = WIFEXITED(status) && WEXITSTATUS(status) == IS_DONE;
+    return is_done ? none() : PyUnicode_FromString("it ends in a forked child");
   }
   if (other_thread[0]) return PyUnicode_FromString(other_thread);
   why = save_process(path, &stack);

@@ -106,7 +106,8 @@ static long change_handler(const greg_t *registers) {
 static void unblock_in_handlers(void) {
   struct kernel_action action;
   for (long number = 1; number <= LAST_SIGNAL; number++) {
-    if (recorded_call(__NR_rt_sigaction, number, 0, (long)&action, 8, 0, 0) || !(action.mask >> SIGSYS_BIT & 1)) continue;
+    if (recorded_call(__NR_rt_sigaction, number, 0, (long)&action, 8, 0, 0) || !(action.mask >> SIGSYS_BIT & 1))
+      continue;
     action.mask &= ~(1UL << SIGSYS_BIT);
     recorded_call(__NR_rt_sigaction, number, (long)&action, 0, 8, 0, 0);
   }

@@ -63,12 +63,14 @@ char *read_region(char *line, struct region *to) {
   next[-1] = 0;
   to->advice = 0;
   for (; *next && (*next < '0' || *next > '9') && (*next < 'a' || *next > 'f'); next = next_line(next))
-    for (int i = 0; !strncmp(next, "VmFlags:", 8) && i < ADVICES; i++) to->advice |= has_flag(next, advices[i].letters) << i;
+    for (int i = 0; !strncmp(next, "VmFlags:", 8) && i < ADVICES; i++)
+      to->advice |= has_flag(next, advices[i].letters) << i;
   return next;
 }
 
 int has_unforked(void) {
-  char *text = (char *)kernel(__NR_mmap, 0, TEXT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char *text = (char *)kernel(__NR_mmap, 0, TEXT_BYTES, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   int found = read_all("/proc/self/smaps", text, TEXT_BYTES - 1) < 0;
   for (char *line = text; *line; line = next_line(line)) found |= !strncmp(line, "VmFlags:", 8) && has_flag(line, "dc");
   kernel(__NR_munmap, (long)text, TEXT_BYTES, 0, 0, 0, 0);

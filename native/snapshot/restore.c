@@ -1,8 +1,9 @@
 /* trimtab-restore: goes on with the process of a snapshot, in place of this one.
  *
  * The last variable names the program that the snapshot is of, the one before it the snapshot; both are
- * dropped, all else is the new process's. It maps everything where it was, and jumps. It runs at an address of its own, where no
- * program is, without any library. If a place is taken or a file differs, it starts the program instead. */
+ * dropped, all else is the new process's. It maps everything where it was, and jumps. It runs at an address
+ * of its own, where no program is, without any library. If a place is taken or a file differs, it starts the
+ * program instead. */
 #include <asm/prctl.h>
 #include <asm/unistd_64.h>
 #include <errno.h>
@@ -53,7 +54,8 @@ static _Noreturn void start_program(void) {
   own[0] = failed;
   const char *program = after_equals(own[1]);
   own[1] = NULL;
-  kernel(__NR_execve, (long)program, (long)(first_stack + 1), (long)(first_stack + 1 + first_stack[0] + 1), 0, 0, 0);
+  kernel(__NR_execve, (long)program, (long)(first_stack + 1),
+           (long)(first_stack + 1 + first_stack[0] + 1), 0, 0, 0);
   end_process();
 }
 
@@ -65,7 +67,8 @@ static _Noreturn void try_again(void) {
   enum { FIRST_LETTER = 'T', TRIES = 4 };
   char **own = own_variables(first_stack);
   if (own[1][0]++ < FIRST_LETTER + TRIES)
-    kernel(__NR_execve, (long)"/proc/self/exe", (long)(first_stack + 1), (long)(first_stack + 1 + first_stack[0] + 1), 0, 0, 0);
+    kernel(__NR_execve, (long)"/proc/self/exe", (long)(first_stack + 1),
+           (long)(first_stack + 1 + first_stack[0] + 1), 0, 0, 0);
   start_program();
 }
 
@@ -157,7 +160,8 @@ static void move_kernel_parts(const struct snapshot *image) {
         uint64_t begin = read_number(&line), end = (line++, read_number(&line));
         if (end - begin != wanted->bytes) start_program();
         if (begin == wanted->begin) break;
-        map_at(wanted->begin, wanted->begin + wanted->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* it is free */
+        map_at(wanted->begin, wanted->begin + wanted->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+               0); /* it is free */
         if (kernel(__NR_mremap, (long)begin, (long)(end - begin), (long)(end - begin),
                    MREMAP_MAYMOVE | MREMAP_FIXED, (long)wanted->begin, 0) != (long)wanted->begin)
           start_program();
@@ -183,7 +187,8 @@ static void tell_kernel(const struct snapshot *image) {
   if (image->sequences)
     kernel(__NR_rseq, (long)image->sequences, (long)image->sequences_bytes, 0, 0x53053053, 0, 0);
   for (int state = 0; state < STATES; state++)
-    if ((image->processor_state & ~own_state) >> state & 1) kernel(__NR_arch_prctl, REQUEST_PROCESSOR_STATE, state, 0, 0, 0, 0);
+    if ((image->processor_state & ~own_state) >> state & 1)
+      kernel(__NR_arch_prctl, REQUEST_PROCESSOR_STATE, state, 0, 0, 0, 0);
   if (kernel(__NR_arch_prctl, ARCH_SET_FS, (long)image->thread_pointer, 0, 0, 0, 0)) start_program();
   *(int32_t *)image->own_identity = (int32_t)kernel(__NR_set_tid_address, (long)image->own_identity, 0, 0, 0, 0, 0);
 }

@@ -61,7 +61,8 @@ static int file_of(struct scratch *scratch, const struct region *region) {
   if (image->file_count && !strcmp(scratch->paths + scratch->files[image->file_count - 1].path, region->name))
     return (int)image->file_count - 1;
   struct stat found;
-  if (region->name[0] != '/' || strstr(region->name, "/trimtab_snapshot.abi3.so") || stat(region->name, &found) || found.st_ino != region->inode || !S_ISREG(found.st_mode))
+  int is_lasting = region->name[0] == '/' && !strstr(region->name, "/trimtab_snapshot.abi3.so");
+  if (!is_lasting || stat(region->name, &found) || found.st_ino != region->inode || !S_ISREG(found.st_mode))
     return DATA;
   size_t bytes = strlen(region->name) + 1;
   if (image->file_count == MOST_FILES || scratch->path_bytes + bytes > TEXT_BYTES) return DATA;
@@ -75,11 +76,13 @@ static int file_of(struct scratch *scratch, const struct region *region) {
 
 static void add(struct scratch *scratch, const struct region *region, uint64_t begin, uint64_t end, int source) {
   struct snapshot *image = &scratch->image;
-  uint64_t offset = source == DATA ? scratch->data_pages * PAGE : source == ZEROS ? 0 : region->offset + begin - region->begin;
+  uint64_t of_file = region->offset + begin - region->begin;
+  uint64_t offset = source == DATA ? scratch->data_pages * PAGE : source == ZEROS ? 0 : of_file;
   if (source == DATA) scratch->data_pages += (end - begin) / PAGE;
   struct segment *last = image->segment_count ? &scratch->segments[image->segment_count - 1] : NULL;
   if (last && last->end == begin && last->source == source && last->protection == region->protection &&
-      last->is_shared == region->is_shared && last->advice == region->advice && (source == ZEROS || last->offset + (last->end - last->begin) == offset)) {
+      last->is_shared == region->is_shared && last->advice == region->advice &&
+      (source == ZEROS || last->offset + (last->end - last->begin) == offset)) {
     last->end = end;
     return;
   }
@@ -91,7 +94,8 @@ static void add(struct scratch *scratch, const struct region *region, uint64_t b
 /* Whether each page of a region is the process's own and not zeros: in `pages`. */
 static int find_own_pages(struct scratch *scratch, uint64_t begin, uint64_t count, int readable) {
   long want = (long)(count * 8);
-  if (kernel(__NR_pread64, scratch->page_flags, (long)scratch->flags, want, (long)(begin / PAGE * 8), 0, 0) != want) return 0;
+  if (kernel(__NR_pread64, scratch->page_flags, (long)scratch->flags, want, (long)(begin / PAGE * 8), 0, 0) != want)
+    return 0;
   for (uint64_t i = 0; i < count; i++) {
     uint64_t flags = scratch->flags[i];
     int is_own = flags >> 62 && !(flags >> 61 & 1);
@@ -175,7 +179,8 @@ static void ask_kernel(struct snapshot *image) {
     kernel(__NR_rt_sigaction, number, 0, (long)&image->handlers[number - 1], 8, 0, 0);
   image->handlers[SIGSYS - 1] = (struct handler){0}; /* record.c's */
   kernel(__NR_sigaltstack, 0, (long)&stack, 0, 0, 0, 0);
-  image->alternate_stack = stack.at, image->alternate_bytes = stack.bytes, image->alternate_flags = (uint64_t)stack.flags;
+  image->alternate_stack = stack.at, image->alternate_bytes = stack.bytes;
+  image->alternate_flags = (uint64_t)stack.flags;
   kernel(__NR_prctl, THREAD_NAME, (long)image->name, 0, 0, 0, 0);
   kernel(__NR_get_robust_list, 0, (long)&image->robust_list, (long)&image->robust_bytes, 0, 0, 0);
   kernel(__NR_arch_prctl, ARCH_GET_FS, (long)&image->thread_pointer, 0, 0, 0, 0);
@@ -236,7 +241,8 @@ static int write_head(struct scratch *scratch) {
 
 static int write_image(struct scratch *scratch) {
   struct snapshot *image = &scratch->image;
-  uint64_t files = image->file_count * sizeof *scratch->files, segments = image->segment_count * sizeof *scratch->segments;
+  uint64_t files = image->file_count * sizeof *scratch->files;
+  uint64_t segments = image->segment_count * sizeof *scratch->segments;
   image->magic = SNAPSHOT_MAGIC;
   image->files = sizeof *image;
   image->segments = image->files + files;
@@ -249,7 +255,8 @@ static int write_image(struct scratch *scratch) {
     struct segment *segment = &scratch->segments[i];
     if (segment->source != DATA) continue;
     segment->offset += image->data_begin;
-    if (!write_at(scratch->file, (const void *)segment->begin, segment->end - segment->begin, segment->offset)) return 0;
+    if (!write_at(scratch->file, (const void *)segment->begin, segment->end - segment->begin, segment->offset))
+      return 0;
   }
   if (image->segment_count == MOST_SEGMENTS || !write_at(scratch->file, scratch->files, files, image->files) ||
       !write_at(scratch->file, scratch->segments, segments, image->segments) ||
