@@ -9,8 +9,9 @@ RESULTS = ("snapshots",)
 _HEAD = (
     "program", "processor s: original", "slim", "snapshot", "times faster, by processor time",
     "by wall time", "from an empty page cache, s", "own memory, MB", "of 8 workers", "output",
-    "what comes next",
+    "pairs", "what comes next",
 )  # fmt: skip
+_ACTS = {"system call 1": "it writes", "system call 53": "it opens sockets"}
 _MB = 1e6
 
 
@@ -89,7 +90,8 @@ def _line(name: str, row: Any) -> str:
     cells = [
         name, *cpu, _spread(_ratios(row, "cpu_s")), _spread(_ratios(row, "wall_s")),
         " → ".join(cold), _megabytes(own), _megabytes(of_8), "equal" if row["equal"] else "differs",
-        row.get("next_act") or f"no snapshot: {row['why']}",
+        str(len(row["snapshot"]["cpu_s"]["values"])),
+        _ACTS.get(row.get("next_act"), row.get("next_act")) or f"no snapshot: {row['why']}",
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 

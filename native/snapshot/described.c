@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/utsname.h>
 
 #include "recorded_call.h"
@@ -42,6 +44,7 @@ void describe(long number, const greg_t *registers, long result, char *to, size_
     case PATH:
     case REMOVE:
     case OPEN: path_at(AT_FDCWD, (const char *)first, to, room); break;
+    case CONNECT: path_at(AT_FDCWD, ((const struct sockaddr_un *)second)->sun_path, to, room); break;
     case LINK: path_at(AT_FDCWD, (const char *)second, to, room); break;
     case PATH_AT:
     case REMOVE_AT:

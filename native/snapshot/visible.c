@@ -8,6 +8,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "recorded_call.h"
 
@@ -34,7 +37,7 @@ static const uint8_t shapes[MOST_NUMBERS] = {
     [__NR_rt_sigprocmask] = MASK, [__NR_rt_sigaction] = HANDLER, [__NR_fstatfs] = PLAIN,
     [__NR_fadvise64] = STANDARD, [__NR_dup] = STANDARD, [__NR_read] = STANDARD, [__NR_readv] = STANDARD,
     [__NR_pread64] = STANDARD, [__NR_preadv] = STANDARD, [__NR_fstat] = PLAIN, [__NR_lseek] = PLAIN,
-    [__NR_mkdir] = NEW_FOLDER,
+    [__NR_mkdir] = NEW_FOLDER, [__NR_connect] = CONNECT,
     [__NR_close] = STANDARD, [__NR_fcntl] = CONTROL, [__NR_ioctl] = QUERY, [__NR_prlimit64] = LIMITS,
     [__NR_sched_getaffinity] = AFFINITY, [__NR_sched_setaffinity] = SET_AFFINITY, [__NR_uname] = MACHINE,
     [__NR_getcwd] = WORKING, [__NR_membarrier] = BARRIER, [__NR_clone] = NEW_PROCESS, [__NR_fork] = NEW_PROCESS,
@@ -96,6 +99,12 @@ int has_first_processors(void) {
   return !memcmp(now, first_processors, MASK_BYTES);
 }
 
+/* The C library asks a daemon for users and names first, if there is one. */
+static int is_missing_service(const struct sockaddr_un *to, long bytes) {
+  return bytes == sizeof *to && to->sun_family == AF_UNIX && to->sun_path[0] == '/' &&
+         memchr(to->sun_path, 0, sizeof to->sun_path) && recorded_call(__NR_access, (long)to->sun_path, F_OK, 0, 0, 0, 0);
+}
+
 static int is_standard(long file) { return file >= 0 && file < STANDARD_FILES; }
 
 static int is_visible_control(long file, long command) {
@@ -129,6 +138,7 @@ int is_visible(long number, const greg_t *registers) {
       return first != PR_SET_NAME && first != PR_GET_NAME && first != PR_GET_TID_ADDRESS && first != NAME_MEMORY;
     case BARRIER: return first != 0;
     case NEW_FOLDER: return recorded_call(__NR_access, first, F_OK, 0, 0, 0, 0) != 0; /* there is one: it fails */
+    case CONNECT: return !is_missing_service((const struct sockaddr_un *)second, third);
     case PLACES: return registers[REG_R10] != 0; /* no nodes are named: as without it */
     case HANDLER: return first == SIGSYS && second;
     case NEW_PROCESS: return !may_fork;

@@ -11,9 +11,13 @@ _SEED_BYTES = 2496  # what `random` asks the kernel for
 _RENEWED = {
     (16, "numpy"), (16, "scipy"), (16, "sklearn"), (16, "pandas"),  # seeds of generators
     (32, "multiprocessing"), (16, "jupyter_client"),  # keys by which processes know each other
+    (16, "transformers.utils"),  # the name of a session
 }  # fmt: skip
 # Seeds of hash tables, and names of things in the process, which nothing outside sees.
-_INSIDE = {(8, "lxml"), (64, "pydantic"), (16, "opentelemetry"), (16, "fastapi")}
+_INSIDE = {
+    (8, "lxml"), (64, "pydantic"), (16, "opentelemetry"), (16, "fastapi"),
+    (16, "torch.distributed"),
+}  # fmt: skip
 _INSECURE = 4  # GRND_INSECURE: nothing secret; Rust's hash tables
 _NAME_OF_FILE = (8, 1)  # the C library's for names of temporary files, and for its heap
 _CLOCKS = {Call.TIME, Call.GETTIMEOFDAY}
@@ -123,9 +127,10 @@ def _reason(entry: Entry, roots: Sequence[Path], own: Mapping[str, str]) -> str:
 
 def _is_renewed(entry: Entry) -> bool:
     count, flags = entry.arguments[1:]
-    top = entry.module.partition(".")[0]
-    is_known = (count, flags) == _NAME_OF_FILE or (count, top) in _RENEWED | _INSIDE
-    return is_known or not count or count == _SEED_BYTES or flags == _INSECURE
+    words = entry.module.split(".")
+    known = {(count, words[0]), (count, ".".join(words[:2]))} & (_RENEWED | _INSIDE)
+    is_known = (count, flags) == _NAME_OF_FILE or known
+    return bool(is_known) or not count or count == _SEED_BYTES or flags == _INSECURE
 
 
 def _may_read(entry: Entry, roots: Sequence[Path], is_own: bool) -> bool:

@@ -45,7 +45,7 @@ _TIME_ZONE = "/etc/localtime"
 _LOOKS = {
     Call.STAT, Call.LSTAT, Call.ACCESS, Call.NEWFSTATAT, Call.STATX, Call.FACCESSAT,
     Call.FACCESSAT2, Call.READLINK, Call.READLINKAT, Call.OPEN, Call.OPENAT, Call.OPENAT2,
-    Call.MKDIR,
+    Call.MKDIR, Call.CONNECT,
 }  # fmt: skip
 _LISTS = {Call.GETDENTS, Call.GETDENTS64}
 _MISSING = (-2, -20)  # ENOENT, ENOTDIR

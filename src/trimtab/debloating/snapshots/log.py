@@ -23,6 +23,7 @@ class Call(IntEnum):
     ACCESS = 21
     IOCTL = 16
     GETPID = 39
+    CONNECT = 42
     UNAME = 63
     GETDENTS = 78
     GETCWD = 79

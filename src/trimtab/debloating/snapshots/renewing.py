@@ -66,6 +66,9 @@ def _renew_modules(modules: "dict[str, Any]") -> None:
     if "jupyter_client.session" in modules:
         session = modules["jupyter_client.session"]
         session.session_flags["secure"][0]["Session"]["key"] = session.new_id_bytes()
+    if "transformers.utils.hub" in modules:
+        hub = modules["transformers.utils.hub"]
+        hub.SESSION_ID = hub.uuid4().hex
     if "wsgiref.handlers" in modules:
         handlers = modules["wsgiref.handlers"]
         handlers.BaseHandler.os_environ = handlers.read_environ()
