@@ -102,7 +102,8 @@ int has_first_processors(void) {
 /* The C library asks a daemon for users and names first, if there is one. */
 static int is_missing_service(const struct sockaddr_un *to, long bytes) {
   return bytes == sizeof *to && to->sun_family == AF_UNIX && to->sun_path[0] == '/' &&
-         memchr(to->sun_path, 0, sizeof to->sun_path) && recorded_call(__NR_access, (long)to->sun_path, F_OK, 0, 0, 0, 0);
+         memchr(to->sun_path, 0, sizeof to->sun_path) &&
+         recorded_call(__NR_access, (long)to->sun_path, F_OK, 0, 0, 0, 0);
 }
 
 static int is_standard(long file) { return file >= 0 && file < STANDARD_FILES; }
