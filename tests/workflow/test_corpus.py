@@ -170,7 +170,8 @@ def test_every_program_names_what_is_there_and_holds_inputs_out() -> None:
 def test_every_environment_is_pinned_and_used() -> None:
     used = {
         yaml.safe_load(path.read_text())["environment"]
-        for path in (CORPUS / "programs").glob("*.yaml")
+        for folder in ("programs", "starts")
+        for path in (CORPUS / folder).glob("*.yaml")
     }
     files = {path.stem: path for path in (CORPUS / "environments").glob("*.txt")}
     assert set(files) == used

@@ -59,8 +59,8 @@ def test_it_imports_none_of_what_verbs_need(word: str) -> None:
 
 
 NEEDED_FIRST = [
-    "debloat", "verify", "check", "image", "new", "run", "tune", "schedule", "worth", "imports",
-    "doctor", "advanced",
+    "debloat", "verify", "snapshot", "check", "image", "new", "run", "tune", "schedule", "worth",
+    "imports", "doctor", "advanced",
 ]  # fmt: skip
 
 
