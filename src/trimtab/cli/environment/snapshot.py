@@ -26,8 +26,7 @@ def snapshot(
 ) -> None:
     """Save the debloated program after its imports; later starts go on from there.
 
-    Of this machine, and of this command with any arguments. A start that differs in what the saved
-    one read is a usual one.
+    It is of this machine. A start that differs in what the saved one read is a usual one.
     """
     starts = []
     if remove:
