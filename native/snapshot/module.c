@@ -29,7 +29,7 @@ extern int PyList_Append(void *list, void *item), PyArg_ParseTuple(void *argumen
 extern void *PyTuple_Pack(long count, ...), *PyLong_FromUnsignedLong(unsigned long number);
 extern void *PyBool_FromLong(long truth);
 extern void Py_IncRef(void *object), Py_DecRef(void *object);
-extern char _Py_NoneStruct[];
+extern char _Py_NoneStruct[] __attribute__((weak)); /* a shell may load this library, before its Python */
 
 enum { NAME_BYTES = 32, PATIENCE = 10000, IS_DONE = 7 };
 

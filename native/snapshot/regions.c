@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../kernel_call/kernel_call.h"
+#include "hexadecimal.h"
 #include "image.h"
 #include "save.h"
 
@@ -16,16 +17,6 @@ long read_all(const char *path, char *to, long room) {
   while (bytes < room && (got = kernel(__NR_read, file, (long)(to + bytes), room - bytes, 0, 0, 0)) > 0) bytes += got;
   kernel(__NR_close, file, 0, 0, 0, 0, 0);
   return bytes < room ? bytes : -1;
-}
-
-static uint64_t hexadecimal(const char **text) {
-  uint64_t number = 0;
-  for (;; (*text)++) {
-    char c = **text;
-    if (c >= '0' && c <= '9') number = number << 4 | (uint64_t)(c - '0');
-    else if (c >= 'a' && c <= 'f') number = number << 4 | (uint64_t)(c - 'a' + 10);
-    else return number;
-  }
 }
 
 uint64_t decimal(const char **text) {

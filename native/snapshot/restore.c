@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "../kernel_call/kernel_call.h"
+#include "hexadecimal.h"
 #include "image.h"
 
 enum { MAPS_BYTES = 1 << 14, STACK_LIMIT = 3, NAME_OF_THREAD = 15, NOT_FOUND = 127 };
@@ -126,16 +127,6 @@ static void keep_stack(const struct snapshot *image) {
 
 static char maps[MAPS_BYTES];
 
-static uint64_t read_number(const char **text) {
-  uint64_t number = 0;
-  for (;; (*text)++) {
-    char c = **text;
-    if (c >= '0' && c <= '9') number = number << 4 | (uint64_t)(c - '0');
-    else if (c >= 'a' && c <= 'f') number = number << 4 | (uint64_t)(c - 'a' + 10);
-    else return number;
-  }
-}
-
 static int ends_with(const char *line, const char *end, const char *name) {
   size_t length = 0;
   while (name[length]) length++;
@@ -157,7 +148,7 @@ static void move_kernel_parts(const struct snapshot *image) {
       while (*at && *at != '\n') at++;
       if (!*at) start_program();
       if (ends_with(line, at++, wanted->name)) {
-        uint64_t begin = read_number(&line), end = (line++, read_number(&line));
+        uint64_t begin = hexadecimal(&line), end = (line++, hexadecimal(&line));
         if (end - begin != wanted->bytes) start_program();
         if (begin == wanted->begin) break;
         map_at(wanted->begin, wanted->begin + wanted->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
