@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from saved_starts import FAILED, Slim
 
+from trimtab.native import native_path
+
 # What a process uses after it went on: each line prints.
 AFTER = """
 import asyncio, atexit, concurrent.futures, faulthandler, json, multiprocessing, resource
@@ -404,3 +406,10 @@ def python_of(minor: int) -> str | None:
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     found = [*versions.glob(f"3.{minor}.*/bin/python3.{minor}")]
     return os.fspath(found[0]) if found else shutil.which(f"python3.{minor}")
+
+
+def test_a_shell_that_starts_the_program_may_load_the_library() -> None:
+    """Scripts of a folder with a space in its name start through one."""
+    variables = {"LD_PRELOAD": str(native_path("libtrimtab-snapshot.so"))}
+    done = subprocess.run(["/bin/sh", "-c", "echo $0"], env=variables, capture_output=True)
+    assert (done.stdout, done.stderr) == (b"/bin/sh\n", b"")
