@@ -226,7 +226,9 @@ def build_state(
     of_types["sleep_after_s"] = [np.inf if each is None else each.after_s for each in sleeps]
     of_types["wake_s"] = [0.0 if each is None else each.wake_s for each in sleeps]
     of_types["off"] = [each is not None and each.off for each in sleeps]
-    begins_asleep = of_types["off"] > 0
+    begins_asleep = np.array(
+        [each is not None and each.off and not each.begins_on for each in sleeps]
+    )
     if cap_w is not None:
         begins_asleep |= np.isfinite(of_types["sleep_after_s"])
     of_nodes = _idle_nodes(of_types, begins_asleep, float(jobs["submit_s"].min()))

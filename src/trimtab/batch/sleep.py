@@ -13,13 +13,15 @@ _EXPECTED = "expected BOOT_S:IDLE_S in seconds, such as 90:300, or TYPE=BOOT_S:I
 class Sleep(NamedTuple):
     """Idle nodes sleep after `after_s`, draw a share of their idle power, and wake in `wake_s`.
 
-    `off`: they are switched off instead, also in the beginning, and lose their images.
+    `off`: they are switched off instead, and lose their images. They begin so, or with `begins_on`
+    they are on in the beginning.
     """
 
     after_s: float
     wake_s: float = 120.0
     power_share: float = 0.05
     off: bool = False
+    begins_on: bool = False
 
 
 def sleeps_of(

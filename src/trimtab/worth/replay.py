@@ -99,7 +99,7 @@ def replay(
         cluster,
         plan.policy(stages),
         sleep=plan.sleep if nodes else None,
-        autoscale=plan.operation.autoscale if nodes else None,
+        autoscale=plan.autoscale if nodes else None,
         power_cap_w=plan.operation.power_cap_w,
         images=plan.starts(stages),
         registry_bytes_per_s=plan.assumed.registry_mbit_per_s * 1e6 / 8,

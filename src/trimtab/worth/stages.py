@@ -59,6 +59,14 @@ class Plan:
         return tuple(stage for stage in Stage if there[stage])
 
     @property
+    def autoscale(self) -> Mapping[str, Sleep] | None:
+        """How the stage NODES switches nodes; these are on now, and so in the beginning."""
+        given = self.operation.autoscale
+        if given is None:
+            return None
+        return {name: each._replace(begins_on=True) for name, each in given.items()}
+
+    @property
     def has_sizes(self) -> bool:
         """Whether the size of each image is known, and that of each slim one."""
         sides = (side for each in self.images.values() for side in (each.original, each.slim))

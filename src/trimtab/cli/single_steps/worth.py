@@ -92,7 +92,7 @@ def worth(
         str | None,
         typer.Option(
             metavar="BOOT_S:IDLE_S",
-            help="As a further stage, nodes are off until jobs need them, and off again when idle.",
+            help="As a further stage, idle nodes are switched off until jobs need them.",
         ),
     ] = None,
     sleep_after: Annotated[

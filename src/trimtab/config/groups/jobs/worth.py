@@ -57,7 +57,7 @@ class WorthCells:
         "For classes of jobs: the workload in `tune.workloads` that shows what tuning saves them.",
         factory=dict,
     )
-    boot_s: NotNegative = about("Of nodes that are off until needed.", default=90.0, unit="s")
+    boot_s: NotNegative = about("Of nodes that were switched off.", default=90.0, unit="s")
     off_after_s: NotNegative | None = about(
         "Idle nodes are switched off after this; null: never.", default=None, unit="s"
     )
