@@ -37,10 +37,12 @@ from trimtab.files import open_regular, remove_tree
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.original import as_it_runs
 from trimtab.progress import tell
+from trimtab.records.imports.saved_starts import SavedStarts
 from trimtab.records.misses.settling import Settling
 from trimtab.records.usage import Usage
 
 _INTERPRETER = re.compile(r"python(?:\d(?:\.\d+)?)?")  # by name
+_START = "start.json"
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")  # an environment's folder has one of them
 
 
@@ -197,6 +199,7 @@ def debloat(
         settle=Settle(clean_runs=clean_runs if ran else 0),
     )
     environment, settles = folder / "env", not why_not_settled(stage)
+    (folder / _START).unlink(missing_ok=True)  # of the environment that is replaced
     with (
         changing(folder, "debloat"),
         Debloating(stage, [folder / "usage.json"], folder, settles=settles) as debloating,
@@ -222,15 +225,23 @@ def check_end(folder: Path, usage: Usage) -> None:
         )
 
 
-def save_start(folder: Path) -> Snapshot | NoSnapshot:
-    """Save the start of the debloated program in `folder`, as a user's shell starts it."""
+def save_start(folder: Path) -> tuple[Snapshot | NoSnapshot, SavedStarts]:
+    """Save the start of the debloated program in `folder`, as a user's shell starts it.
+
+    Returns what was made, and the document that is now in start.json.
+    """
     environment, workload = _slim_environment(folder), _workload(folder)
-    return save_start_of(_target(workload), workload, folder / "runs/snapshot", environment)
+    run_folder = folder / "runs/snapshot"
+    made, start = save_start_of(_target(workload), workload, run_folder, environment)
+    document = SavedStarts(target=NAME, hardware="this_machine", workloads=[start])
+    document.write(folder / _START)
+    return made, document
 
 
 def remove_snapshot(folder: Path) -> None:
     """Have the debloated program in `folder` start as before."""
     remove_snapshots(_slim_environment(folder))
+    (folder / _START).unlink(missing_ok=True)
 
 
 def _slim_environment(folder: Path) -> Path:

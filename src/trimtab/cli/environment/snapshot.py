@@ -12,7 +12,6 @@ from trimtab.cli.result_lines import format_start
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption
 from trimtab.cli.workspace_lock import alone_in
 from trimtab.debloating.snapshots.making import NoSnapshot, Snapshot
-from trimtab.debloating.snapshots.starts import recorded
 from trimtab.errors import UserError
 from trimtab.records.imports.saved_starts import SavedStarts
 
@@ -28,25 +27,24 @@ def snapshot(
 
     It is of this machine. A start that differs in what the saved one read is a usual one.
     """
-    starts = []
+    document = SavedStarts(target=NAME, hardware="this_machine", workloads=[])
     if remove:
         workspace.remove_snapshot(folder)
     else:
-        if isinstance(made := _saved(folder), NoSnapshot):
+        made, document = _saved(folder)
+        if isinstance(made, NoSnapshot):
             raise UserError(f"no snapshot: {made.why}")
         _say(made)
-        starts.append(recorded(NAME, made))
     console.path(folder / "env")
-    document = SavedStarts(target=NAME, hardware="this_machine", workloads=starts)
     console.result(document.to_json())
 
 
 def save_start(folder: Path) -> None:
     """Save the start of the workspace's program; say what that is worth, or why there is none."""
-    _say(_saved(folder))
+    _say(_saved(folder)[0])
 
 
-def _saved(folder: Path) -> Snapshot | NoSnapshot:
+def _saved(folder: Path) -> tuple[Snapshot | NoSnapshot, SavedStarts]:
     with console.step("saving the start: 3 runs, then 10 to compare"):
         return workspace.save_start(folder)
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,8 +30,8 @@ def save_starts(
     with runs_to_do("save the starts", None):
         for workload in workloads:
             run_folder = destination / "starts" / workload.name
-            made = save_start(target_of(name, workloads), workload, run_folder, environment)
-            starts.append(recorded(workload.name, made))
+            target = target_of(name, workloads)
+            starts.append(save_start(target, workload, run_folder, environment)[1])
     remove_tree(destination / "starts")
     document = SavedStarts(target=name, hardware=hardware, workloads=starts)
     document.write(destination / "start.json")
@@ -38,12 +39,20 @@ def save_starts(
 
 def save_start(
     target: Target, workload: Workload, run_folder: Path, environment: Path
-) -> Snapshot | NoSnapshot:
+) -> tuple[Snapshot | NoSnapshot, WorkloadStart]:
     """Save the start of a workload in the slim `environment`, as a user's shell starts it.
 
-    `{output}` is in `run_folder`, which is removed at the end.
+    Returns what was made, and its record. `{output}` is in `run_folder`, which is removed at the
+    end.
     """
-    environment = absolute(environment)
+    began_s = time.monotonic()
+    made = _made(target, workload, run_folder, absolute(environment))
+    return made, _recorded(workload.name, made, time.monotonic() - began_s)
+
+
+def _made(
+    target: Target, workload: Workload, run_folder: Path, environment: Path
+) -> Snapshot | NoSnapshot:
     program = target.program(workload, run_folder, environment)
     try:
         if program.root is not None or program.user is not None:
@@ -59,9 +68,8 @@ def save_start(
         remove_tree(run_folder)
 
 
-def recorded(workload: str, made: Snapshot | NoSnapshot) -> WorkloadStart:
-    """Return what is recorded of a workload's start."""
+def _recorded(workload: str, made: Snapshot | NoSnapshot, making_s: float) -> WorkloadStart:
     if isinstance(made, NoSnapshot):
-        return WorkloadStart(workload, 0, None, None, [], made.why)
+        return WorkloadStart(workload, 0, None, None, [], made.why, making_s)
     times = (made.before_s, made.after_s, list(made.pairs_s))
-    return WorkloadStart(workload, made.size_bytes, *times, made.next_act)
+    return WorkloadStart(workload, made.size_bytes, *times, made.next_act, making_s)
