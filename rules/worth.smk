@@ -3,6 +3,7 @@ rule weigh:
         trace="results/schedule/{cluster}/{trace}/trace.parquet",
         facts="results/schedule/{cluster}/{trace}/trace.json",
         environments=STAGES["worth"].environments,
+        measured=STAGES["worth"].measured,
         searches=STAGES["worth"].searches,
         code=code("scripts/weigh.py", "native/batch_queues/*.[ch]"),
     output:

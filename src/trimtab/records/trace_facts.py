@@ -7,6 +7,7 @@ from pydantic import FailFast, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.imports.saved_starts import WorkloadStart
 from trimtab.records.measured_rounds import RoundTimes
 from trimtab.records.values import Amount, EnergySource, Measure, Share, Text, Whole, one_of
 
@@ -45,13 +46,17 @@ class MeasuredWorkload:
 
 
 class MeasuredPair(Document):
-    """A workload in both environments, measured on another machine; `source` says how."""
+    """A workload in both environments, measured on another machine; `source` says how.
+
+    `start` is that of its program in the slim environment, if it was saved.
+    """
 
     stage: ClassVar[str] = "debloat"
     version: Literal[1] = 1
     source: Text
     original: MeasuredWorkload
     debloated: MeasuredWorkload
+    start: WorkloadStart | None = None
 
     @model_validator(mode="after")
     def _is_one_workload_in_each(self) -> Self:
@@ -59,6 +64,8 @@ class MeasuredPair(Document):
             raise ValueError("original, debloated: not in these environments")
         if self.original.workload != self.debloated.workload:
             raise ValueError("debloated: another workload than the original's")
+        if self.start is not None and self.start.workload != self.original.workload:
+            raise ValueError("start: another workload than the original's")
         return self
 
 

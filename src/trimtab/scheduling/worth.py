@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,14 +19,15 @@ from trimtab.batch.readers.read import ReadJobs
 from trimtab.batch.sleep import Sleep
 from trimtab.clusters.cluster import Cluster
 from trimtab.config.groups.jobs.worth import PricesConfig
-from trimtab.config.groups.trace import JobClassConfig
+from trimtab.config.groups.trace import JobClassConfig, JobEnvironment
 from trimtab.config.stages import WorthStage
 from trimtab.errors import UserError
 from trimtab.records.batch.tables import BATCH_JOBS
 from trimtab.records.batch.worth import Worth
 from trimtab.records.built_environment import CompressedEnvironment
+from trimtab.records.imports.saved_starts import SavedStarts, WorkloadStart
 from trimtab.records.manifest import Manifest
-from trimtab.records.trace_facts import MeasuredWorkload, TraceFacts
+from trimtab.records.trace_facts import MeasuredPair, MeasuredWorkload, TraceFacts
 from trimtab.scheduling.from_config import cluster_of
 from trimtab.scheduling.measured import MeasuredClasses
 from trimtab.scheduling.tuning import Tuning, tuning_of
@@ -43,13 +44,15 @@ class ChainInputs:
     """What earlier stages left: the trace (TRACE), and what was measured of its classes.
 
     `environments` are the folders of slim environments by workload, for sizes and times; `searches`
-    are the trials (TRIALS) of each tuner by workload, the one to compare with first.
+    are the trials (TRIALS) of each tuner by workload, the one to compare with first; `starts` are
+    the saved ones of programs in slim environments, by workload.
     """
 
     trace: Path
     measured: MeasuredClasses
     environments: Mapping[str, Path]
     searches: Mapping[str, Sequence[Path]]
+    starts: Mapping[str, WorkloadStart] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -70,6 +73,12 @@ class ChainInputs:
                 for workload in Manifest.read(folder / "manifest.json").workloads
             },
             searches,
+            {
+                start.workload: start
+                for path in environments
+                if path.name == "start.json"
+                for start in SavedStarts.read(path).workloads
+            },
         )
 
 
@@ -93,7 +102,7 @@ def weigh_chain(stage: WorthStage, inputs: ChainInputs, destination: Path) -> Wo
             inputs.environments.get(facts.workload),
             tuned[name].share if name in tuned else None,
             assumed,
-        )
+        ).with_start(start_of(facts, inputs))
         for name, facts in stage.trace.classes.items()
         if name in measured.workloads
     }
@@ -172,6 +181,15 @@ def _image(
         for size, each in zip(sizes, (original, slim), strict=True)
     ]
     return FleetImage(sides[0], sides[1], (COLD, SLIM_COLD), tuned_share, slimming_s)
+
+
+def start_of(facts: JobClassConfig, inputs: ChainInputs) -> WorkloadStart | None:
+    """Return the saved start of a class's slim environment, which its image does not have."""
+    if facts.environment != JobEnvironment.DEBLOATED or facts.image_start:
+        return None
+    if facts.measured:
+        return MeasuredPair.read(Path(facts.measured)).start
+    return inputs.starts.get(facts.workload)
 
 
 def _measured_side(side: MeasuredSide) -> Side:

@@ -4,12 +4,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from trimtab.batch.readers.csv_rows import TextRow, read_rows
 from trimtab.errors import UserError
+from trimtab.records.imports.saved_starts import WorkloadStart
 from trimtab.worth.measured import MeasuredImage, MeasuredSide, read_measured
 
 _EACH = ("bytes", "cold_start_s", "warm_start_s")
@@ -40,6 +41,7 @@ class Side(NamedTuple):
 
     `layers` are compressed bytes by digest, or None if they are not known. `restore_s`: how much
     longer a start takes on average, as some of them bring back what a slim image lacks.
+    `snapshot_s`: how much longer the first start on a node takes, which has no snapshot yet.
     """
 
     size_bytes: float | None
@@ -47,6 +49,7 @@ class Side(NamedTuple):
     warm_s: float
     layers: Mapping[str, float] | None = None
     restore_s: float = 0.0
+    snapshot_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,8 @@ class FleetImage:
     """An image, and its slim one, or None if that is not known.
 
     `modelled` says which figures are not measured. `tuned_run_share`: the run time of its jobs once
-    tuned, as a share; `slimming_s`: how long it took to make it slim.
+    tuned, as a share; `slimming_s`: how long it took to make it slim. `start_in_run_s`: how much of
+    a warm start the run times of its jobs contain.
     """
 
     original: Side
@@ -62,6 +66,26 @@ class FleetImage:
     modelled: tuple[str, ...]
     tuned_run_share: float | None
     slimming_s: float | None
+    start_in_run_s: float = 0.0
+
+    def with_start(self, start: WorkloadStart | None) -> Self:
+        """Return the image with starts of the slim one from a snapshot, if that was saved.
+
+        What these save, and the slim one's warm start does not contain, was a part of the jobs'
+        run times. It is now one of both warm starts.
+        """
+        if self.slim is None or start is None or not start.saved_s:
+            return self
+        saved_s, usual_s = start.saved_s, self.slim.warm_s
+        in_run_s = max(0.0, saved_s - usual_s)
+        took_s = None if self.slimming_s is None else self.slimming_s + (start.making_s or 0.0)
+        return replace(
+            self,
+            original=self.original._replace(warm_s=self.original.warm_s + in_run_s),
+            slim=self.slim._replace(warm_s=max(0.0, usual_s - saved_s), snapshot_s=saved_s),
+            slimming_s=took_s,
+            start_in_run_s=in_run_s,
+        )
 
 
 class Assumed(NamedTuple):
@@ -90,10 +114,11 @@ def read_fleet(path: Path, assumed: Assumed) -> dict[str, FleetImage]:
 
     A cold start that is absent is modelled: a warm start, and pull and unpacking as `assumed`. That
     of a slim image takes as much less as its size, where the original's is measured. A warm start
-    that is absent is 0 s, that of a slim image as its original's. `measured` names a document: of
-    `trimtab image start`; of `image compare`, whose pull and unpacking add the warm start; or of
-    the folder that `image slim` wrote. Numbers in the CSV take precedence, and of sizes those of
-    `layers`. Raises UserError with file, line, column, and what was expected.
+    that is absent is 0 s, that of a slim image as its original's, less what a snapshot saves.
+    `measured` names a document: of `trimtab image start`; of `image compare`, whose pull and
+    unpacking add the warm start; or the folder of a slim image or environment. Numbers in the CSV
+    take precedence, and of sizes those of `layers`. Raises UserError with file, line, column, and
+    what was expected.
     """
     images: dict[str, FleetImage] = {}
     known: _KnownLayers = {}
@@ -142,7 +167,8 @@ def _image(path: Path, row: TextRow, assumed: Assumed, known: _KnownLayers) -> F
         slim = _side(row, "slim_cold_start_s", slim_size, slim_cold, slim_warm)
         slim = slim._replace(layers=slim_layers, restore_s=_restore_s(row))
     slimming_s = _first((row.number("slimming_s"), found.slimming_s))
-    return FleetImage(original, slim, tuple(modelled), _tuned(row), slimming_s)
+    image = FleetImage(original, slim, tuple(modelled), _tuned(row), slimming_s)
+    return image if row.number("slim_warm_start_s") is not None else image.with_start(found.start)
 
 
 def _known(
@@ -213,7 +239,8 @@ def _tuned(row: TextRow) -> float | None:
 
 
 def about(images: Iterable[FleetImage], assumed: Assumed) -> Iterator[str]:
-    """Yield what is modelled of the images that jobs use, as sentences."""
+    """Yield what is modelled or saved of the images that jobs use, as sentences."""
+    images = list(images)
     counts = Counter(what for each in images for what in each.modelled)
     said = {
         COLD: f"by {assumed.pull_mbit_per_s:,g} Mbit/s and {assumed.unpack_mb_per_s:,g} MB/s"
@@ -224,3 +251,12 @@ def about(images: Iterable[FleetImage], assumed: Assumed) -> Iterator[str]:
     for what, how in said.items():
         if counts[what]:
             yield f"modelled {what}, {how}: images: {counts[what]:,}"
+    saved_s = sorted(each.slim.snapshot_s for each in images if each.slim and each.slim.snapshot_s)
+    if saved_s:
+        shortest_s, longest_s = (f"{seconds:.2f}" for seconds in (saved_s[0], saved_s[-1]))
+        span = shortest_s if shortest_s == longest_s else f"{shortest_s} to {longest_s}"
+        yield (
+            f"starts from snapshots take {span} s less, the medians of measured pairs: images:"
+            f" {len(saved_s):,}; the first start on a node is a usual one, and saving it there does"
+            " not count"
+        )

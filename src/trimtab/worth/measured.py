@@ -1,5 +1,6 @@
 """Sizes and starts of an image from the documents of `trimtab image`."""
 
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from trimtab.files import parse_json, read_limited
 from trimtab.records.built_environment import CompressedEnvironment
 from trimtab.records.images.cold_start import ColdSide, ColdStart
 from trimtab.records.images.comparison import ImageComparison, ImageSide
+from trimtab.records.imports.saved_starts import SavedStarts, WorkloadStart
 from trimtab.records.manifest import Manifest
 
 _MOST_BYTES = ImageComparison.most_bytes
@@ -27,19 +29,21 @@ class MeasuredSide(NamedTuple):
 
 
 class MeasuredImage(NamedTuple):
-    """An image before and after it was made slim, and how long that took."""
+    """An image before and after it was made slim, how long that took, and its saved start."""
 
     before: MeasuredSide = MeasuredSide()
     after: MeasuredSide = MeasuredSide()
     slimming_s: float | None = None
+    start: WorkloadStart | None = None
 
 
 def read_measured(path: Path, place: str) -> MeasuredImage:
-    """Return what a document says: of `image start`, `image compare`, or a slim image's folder.
+    """Return what a document says: of `image start`, `image compare`, or a slim one's folder.
 
-    Of the folder that `trimtab image slim` wrote, or its `manifest.json`, these are the compressed
-    sizes of all files, and the time of tracing, locating and rewriting. Raises UserError with
-    `place` for anything else.
+    Of the folder that `trimtab image slim` or `debloat` wrote, or its `manifest.json`, these are
+    the compressed sizes of all files, the time of tracing, locating and rewriting, and the saved
+    start, of several programs that which saves least. Raises UserError with `place` for anything
+    else.
     """
     try:
         if path.is_dir() or path.name == "manifest.json":
@@ -52,8 +56,8 @@ def read_measured(path: Path, place: str) -> MeasuredImage:
         return MeasuredImage(_of_comparison(compared.before), _of_comparison(compared.after))
     except (TrimtabError, OSError, ValueError) as error:
         raise UserError(
-            f"{place}: measured: {error}; expected the folder of `trimtab image slim`, or the"
-            " --output of `trimtab image start` or `image compare`"
+            f"{place}: measured: {error}; expected the folder of `trimtab image slim` or"
+            " `debloat`, or the --output of `trimtab image start` or `image compare`"
         ) from None
 
 
@@ -78,8 +82,11 @@ def _of_comparison(side: ImageSide) -> MeasuredSide:
 def _of_workspace(folder: Path) -> MeasuredImage:
     sizes = CompressedEnvironment.read(folder / "compressed.json")
     timings = Manifest.read(folder / "manifest.json").timings
+    path = folder / "start.json"
+    starts = SavedStarts.read(path).workloads if path.is_file() else ()
     return MeasuredImage(
         MeasuredSide(sizes.before_bytes),
         MeasuredSide(sizes.after_bytes),
         timings.trace_s + timings.locate_s + timings.rewrite_s,
+        min(starts, key=attrgetter("saved_s"), default=None),
     )

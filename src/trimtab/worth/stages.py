@@ -83,9 +83,9 @@ class Plan:
         on, of_image = set(stages), self.images[image]
         side, slim = of_image.original, of_image.slim
         if slim is not None and Stage.SLIM in on:
-            side = slim._replace(warm_s=side.warm_s)
+            side = slim._replace(warm_s=side.warm_s, snapshot_s=0.0)
         if slim is not None and Stage.START in on:
-            side = side._replace(warm_s=slim.warm_s)
+            side = side._replace(warm_s=slim.warm_s, snapshot_s=slim.snapshot_s)
         return side
 
     def only(self, names: Collection[str]) -> "Plan":
@@ -97,7 +97,7 @@ class Plan:
         sides = {name: self.side(name, stages) for name in self.images}
         return {
             name: ImageStart(
-                each.fetch_s + each.warm_s + each.restore_s,
+                each.fetch_s + each.warm_s + each.snapshot_s + each.restore_s,
                 each.warm_s + each.restore_s,
                 None if each.size_bytes is None else round(each.size_bytes),
                 each.layers,
@@ -111,15 +111,23 @@ class Plan:
         return deepcopy(then if then is not None and Stage.POLICY in set(stages) else now)
 
     def jobs(self, jobs: pd.DataFrame, stages: Iterable[Stage]) -> pd.DataFrame:
-        """Return the jobs (BATCH_JOBS) with some stages: their run times, once tuned."""
-        if Stage.TUNED not in set(stages):
+        """Return the jobs (BATCH_JOBS) with some stages: their run times, once tuned.
+
+        No run time contains what is now a part of a start-up.
+        """
+        starts_s = {name: each.start_in_run_s for name, each in self.images.items()}
+        is_tuned = Stage.TUNED in set(stages)
+        if not is_tuned and not any(starts_s.values()):
             return jobs
-        shares = {
-            name: 1.0 if each.tuned_run_share is None else each.tuned_run_share
-            for name, each in self.images.items()
-        }
-        share = jobs["image"].map(shares).fillna(1.0).to_numpy(np.float64)
-        return jobs.assign(run_s=jobs["run_s"] * share)
+        start_s = jobs["image"].map(starts_s).fillna(0.0).to_numpy(np.float64)
+        run_s = np.maximum(jobs["run_s"].to_numpy(np.float64) - start_s, 0.0)
+        if is_tuned:
+            shares = {
+                name: 1.0 if each.tuned_run_share is None else each.tuned_run_share
+                for name, each in self.images.items()
+            }
+            run_s *= jobs["image"].map(shares).fillna(1.0).to_numpy(np.float64)
+        return jobs.assign(run_s=run_s)
 
 
 def ablation(stages: tuple[Stage, ...]) -> dict[str, tuple[Stage, ...]]:

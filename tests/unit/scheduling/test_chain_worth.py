@@ -14,12 +14,19 @@ from trimtab.config.groups.jobs.arrivals import ArrivalsConfig
 from trimtab.config.groups.jobs.worth import PricesConfig, WorthCells
 from trimtab.config.groups.trace import JobClassConfig, TraceConfig
 from trimtab.config.stages import WorthStage
-from trimtab.errors import UserError
+from trimtab.errors import TrimtabError, UserError
+from trimtab.records.imports.saved_starts import SavedStarts, WorkloadStart
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import TRACE, TRIALS
-from trimtab.records.trace_facts import MeasuredPair, MeasuredWorkload
+from trimtab.records.trace_facts import (
+    ArrivalCounts,
+    MeasuredPair,
+    MeasuredWorkload,
+    ServiceSource,
+    TraceFacts,
+)
 from trimtab.scheduling.measured import MeasuredClasses
-from trimtab.scheduling.worth import ChainInputs, jobs_of, weigh_chain
+from trimtab.scheduling.worth import ChainInputs, jobs_of, start_of, weigh_chain
 
 GB = 10**9
 
@@ -120,6 +127,54 @@ def test_a_queue_of_two_jobs_by_hand(tmp_path: Path) -> None:
     assert (tmp_path / "worth/worth.json").is_file()
 
 
+QUICK = WorkloadStart("lenet", 9, 1.0, 0.2, [(1.0, 0.2), (0.9, 0.2), (1.1, 0.1)], "it writes")
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True], ids=["start.json", "measured elsewhere"])
+def test_a_saved_start_is_a_quick_start(is_elsewhere: bool, tmp_path: Path) -> None:
+    trace = trace_of(tmp_path / "trace.parquet", [0.0, 100.0])
+    same = replace(SLIM, cold_start_s=ORIGINAL.cold_start_s)
+    given = stage()
+    facts = given.trace.classes["training"]
+    starts: Mapping[str, WorkloadStart] = {}
+    if is_elsewhere:
+        path = tmp_path / "pair.json"
+        MeasuredPair(source="by hand", original=ORIGINAL, debloated=same, start=QUICK).write(path)
+        facts = JobClassConfig(measured=str(path), environment="debloated")
+    else:
+        path, facts_path = tmp_path / "start.json", tmp_path / "trace.json"
+        SavedStarts(target="t", hardware="h", workloads=[QUICK]).write(path)
+        TraceFacts(
+            trace="two", cluster="one", jobs=0, classes={}, arrivals=ArrivalCounts(1.0, {}),
+            skipped={}, original={}, rounds={}, service_source=ServiceSource.PROFILE,
+        ).write(facts_path)  # fmt: skip
+        starts = ChainInputs.of(trace, facts_path, [path], []).starts
+    given = replace(given, trace=replace(given.trace, classes={"training": facts}))
+    of_start = replace(inputs(trace, same), starts=starts)
+    found = weigh_chain(given, of_start, tmp_path / "worth")
+    assert found.stages == ["slim images", "quick starts", "policy"]
+    # The second start on the node takes the pairs' median less: 0.8 s.
+    times = figures(found)
+    usual, quick = times["no quick starts"], times["all stages"]
+    assert usual["startup_s"] - quick["startup_s"] == pytest.approx(0.8)
+    assert usual["mean_response_s"] - quick["mean_response_s"] == pytest.approx(0.8 / 2)
+    assert any("from snapshots take 0.80 s less" in remark for remark in found.remarks)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        JobClassConfig(workload="lenet"),
+        JobClassConfig(workload="lenet", environment="debloated", image_start="start.json"),
+        JobClassConfig(workload="other", environment="debloated"),
+    ],
+    ids=["in the original", "in an image", "of another workload"],
+)
+def test_no_other_class_has_the_saved_start(facts: JobClassConfig, tmp_path: Path) -> None:
+    given = replace(inputs(tmp_path / "trace.parquet", SLIM), starts={"lenet": QUICK})
+    assert start_of(facts, given) is None
+
+
 def test_equal_environments_save_nothing(tmp_path: Path) -> None:
     trace = trace_of(tmp_path / "trace.parquet", [0.0, 100.0, 130.0])
     same = replace(ORIGINAL, environment="debloated")
@@ -207,5 +262,16 @@ def test_a_pair_is_of_one_workload_in_both_environments(tmp_path: Path) -> None:
     said = json.loads((tmp_path / "pair.json").read_text())
     said["debloated"] = said["original"]
     (tmp_path / "wrong.json").write_text(json.dumps(said))
-    with pytest.raises(Exception, match="not in these environments"):
+    with pytest.raises(TrimtabError, match="not in these environments"):
+        MeasuredPair.read(tmp_path / "wrong.json")
+
+
+def test_a_pair_has_the_saved_start_of_its_own_workload(tmp_path: Path) -> None:
+    pair = MeasuredPair(source="by hand", original=ORIGINAL, debloated=SLIM, start=QUICK)
+    pair.write(tmp_path / "pair.json")
+    assert MeasuredPair.read(tmp_path / "pair.json") == pair
+    said = json.loads((tmp_path / "pair.json").read_text())
+    said["start"]["workload"] = "other"
+    (tmp_path / "wrong.json").write_text(json.dumps(said))
+    with pytest.raises(TrimtabError, match="start: another workload"):
         MeasuredPair.read(tmp_path / "wrong.json")

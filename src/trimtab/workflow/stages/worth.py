@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from trimtab.config.groups.debloat import Start
 from trimtab.config.groups.jobs.worth import PricesConfig
 from trimtab.config.stages import WorthStage
 from trimtab.workflow.stage import Stage
@@ -22,10 +23,16 @@ class WorthStages(Stage):
     target = "worth"
 
     def environments(self, wildcards: Any) -> list[str]:
-        """Return the sizes and times of the slim environments of the classes' workloads."""
+        """Return sizes, times and saved starts of the slim environments of classes' workloads."""
         schedule = ScheduleCells(self.config)
-        names = ("manifest.json", "compressed.json")
+        is_quick = self.config.root.debloat.start == Start.SNAPSHOT
+        names = ("manifest.json", "compressed.json", *["start.json"] * is_quick)
         return [path for name in names for path in schedule.debloated(name)(wildcards)]
+
+    def measured(self, wildcards: Any) -> list[str]:
+        """Return what was measured of the classes elsewhere."""
+        classes = ScheduleCells(self.config).classes(wildcards)
+        return [facts.measured for facts in classes if facts.measured]
 
     def searches(self, wildcards: Any) -> list[str]:
         """Return the trials of each tuner for the workloads that `tuned` names."""
