@@ -1,5 +1,6 @@
 """The report says what snapshots save, with the pairs that were measured."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import experiment_files as files
@@ -13,6 +14,7 @@ from trimtab.evaluation.report.first_page import strip_of
 from trimtab.evaluation.report.key_figures import About
 from trimtab.evaluation.report.section import find_sections
 from trimtab.evaluation.report.stages import stages_of
+from trimtab.evaluation.runs.run_cost import RunCost
 from trimtab.evaluation.runs.saved_starts import StartsFromSnapshots
 from trimtab.files import read_json
 from trimtab.records.imports.saved_starts import SavedStarts, WorkloadStart
@@ -64,6 +66,17 @@ def test_it_is_the_start_of_page_one(tmp_path: Path) -> None:
     stages = stages_of((each for each in sections if each.applies), set())
     [start] = [each.figure for each in strip_of(stages) if each.figure.about is About.START]
     assert "0.30 → 0.10 s" in start.detail
+
+
+@pytest.mark.parametrize(
+    ("pairs_s", "label"), [(CLEAR, "Usual start-up"), (UNCLEAR, "Start-up"), (None, "Start-up")]
+)
+def test_the_start_up_of_runs_is_the_usual_one_beside_a_snapshot(
+    tmp_path: Path, pairs_s: list[tuple[float, float]] | None, label: str
+) -> None:
+    start = USUAL if pairs_s is None else replace(SAVED, pairs_s=pairs_s)
+    cards = RunCost(load(experiment(tmp_path, start))).key_figures()
+    assert [card.label for _, card in cards if card.about is About.START] == [label]
 
 
 def test_the_report_and_its_files_have_it(tmp_path: Path) -> None:
