@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from project import make_environment
 
+from trimtab.records.imports.saved_starts import SavedStarts
+
 TRIMTAB = Path(sys.executable).parent / "trimtab"
 # Imports take long enough for a snapshot to pay.
 HEAVY = "total = sum(number * number for number in range(3_000_000))\n"
@@ -87,11 +89,17 @@ def test_an_edited_program_runs_as_it_is_now(
 
 
 def test_it_can_be_removed_and_made_again(folder: Path) -> None:
+    recorded = folder / "trimtab_workspace/start.json"
+    assert recorded.exists()
     typed(folder, "snapshot", "--remove")
+    assert not recorded.exists()
     assert not goes_on(folder)
     assert not (folder / "trimtab_workspace/env/trimtab/snapshots").exists()
     assert "from a snapshot" in typed(folder, "snapshot")
     assert goes_on(folder)
+    [start] = SavedStarts.read(recorded).workloads
+    assert start.saved_s > 0 and start.making_s is not None
+    assert start.making_s > sum(map(sum, start.pairs_s))
 
 
 def test_the_environment_is_the_one_that_was_verified(folder: Path) -> None:
@@ -123,5 +131,9 @@ def test_a_program_that_writes_before_its_imports_has_none(folder: Path, tmp_pat
     said = typed(tmp_path, "debloat", "--settle", "1", *words)
     assert "usual: no snapshot, no import comes before" in said
     assert not (tmp_path / "trimtab_workspace/env/trimtab/snapshots").exists()
+    [start] = SavedStarts.read(tmp_path / "trimtab_workspace/start.json").workloads
+    assert (start.size_bytes, start.saved_s) == (0, 0)
+    typed(tmp_path, "debloat", "--settle", "1", *words[2:])
+    assert not (tmp_path / "trimtab_workspace/start.json").exists()
     done = subprocess.run([TRIMTAB, "snapshot"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and "no snapshot" in done.stderr
