@@ -52,6 +52,7 @@ def test_nothing_that_measures_the_environment_sees_a_snapshot(
 ) -> None:
     [start] = SavedStarts.read(saved / "start.json").workloads
     assert start.workload == "tiny" and not list(saved.glob("starts"))
+    assert start.making_s is not None and start.making_s > sum(map(sum, start.pairs_s))
     snapshots = saved / "env/trimtab/snapshots"
     # How much the start of so small a program takes less depends on the machine.
     assert snapshots.exists() == bool(start.size_bytes) != ("too little" in start.reason)

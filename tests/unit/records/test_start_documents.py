@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trimtab.errors import TrimtabError
-from trimtab.files import write_json
+from trimtab.files import read_json, write_json
 from trimtab.records.imports.saved_starts import SavedStarts, WorkloadStart
 
 SAVED = WorkloadStart("a", 45_000_000, 0.3, 0.1, [(0.3, 0.1), (0.4, 0.1)], "it reads a clock")
@@ -17,6 +17,22 @@ STARTS = SavedStarts(target="t", hardware="h", workloads=[SAVED, USUAL])
 
 def test_round_trip(tmp_path: Path) -> None:
     STARTS.write(tmp_path / "start.json")
+    assert SavedStarts.read(tmp_path / "start.json") == STARTS
+
+
+def test_what_is_saved_is_the_median_of_pairs_that_agree() -> None:
+    pairs_s = [(3.0, 1.0), (9.0, 1.0), (4.0, 1.0)]
+    assert replace(SAVED, pairs_s=pairs_s).saved_s == 3
+    assert replace(SAVED, pairs_s=[*pairs_s, (1.0, 1.0)]).saved_s == 0
+    assert USUAL.saved_s == 0
+
+
+def test_documents_from_before_the_cost_was_known_are_read(tmp_path: Path) -> None:
+    STARTS.write(tmp_path / "start.json")
+    document = read_json(tmp_path / "start.json")
+    for start in document["workloads"]:
+        del start["making_s"]
+    write_json(tmp_path / "start.json", document)
     assert SavedStarts.read(tmp_path / "start.json") == STARTS
 
 

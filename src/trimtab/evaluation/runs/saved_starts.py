@@ -47,7 +47,7 @@ class StartsFromSnapshots(TargetSection):
             " marks it, else of the whole run: usual ones, and those from a snapshot of the process"
             " after its imports. Medians of interleaved pairs; less is the median of the pairs'"
             " reductions, and below it the smallest and the largest. Verification, sizes and"
-            " schedules are without snapshots.",
+            " schedules are without snapshots, quick starts of the stage worth with them.",
             (
                 Column("name", "Workload"),
                 Column("target", "Target"),
