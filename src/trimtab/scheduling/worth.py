@@ -102,7 +102,7 @@ def weigh_chain(stage: WorthStage, inputs: ChainInputs, destination: Path) -> Wo
             inputs.environments.get(facts.workload),
             tuned[name].share if name in tuned else None,
             assumed,
-        ).with_start(start_of(facts, inputs))
+        ).with_start(start_of(facts, inputs), is_marked=measured.workloads[name].cold_start_s > 0)
         for name, facts in stage.trace.classes.items()
         if name in measured.workloads
     }

@@ -68,15 +68,17 @@ class FleetImage:
     slimming_s: float | None
     start_in_run_s: float = 0.0
 
-    def with_start(self, start: WorkloadStart | None) -> Self:
+    def with_start(self, start: WorkloadStart | None, *, is_marked: bool = False) -> Self:
         """Return the image with starts of the slim one from a snapshot, if that was saved.
 
-        What these save, and the slim one's warm start does not contain, was a part of the jobs'
-        run times. It is now one of both warm starts.
+        If warm starts, as the pairs, end with a mark (`is_marked`), the pairs' share counts: they
+        may be of another day. Else their seconds do. What the slim one's warm start does not
+        contain of these was a part of the jobs' run times. It is now one of both warm starts.
         """
         if self.slim is None or start is None or not start.saved_s:
             return self
-        saved_s, usual_s = start.saved_s, self.slim.warm_s
+        usual_s = self.slim.warm_s
+        saved_s = start.saved_share * usual_s if is_marked else start.saved_s
         in_run_s = max(0.0, saved_s - usual_s)
         took_s = None if self.slimming_s is None else self.slimming_s + (start.making_s or 0.0)
         return replace(
@@ -256,7 +258,7 @@ def about(images: Iterable[FleetImage], assumed: Assumed) -> Iterator[str]:
         shortest_s, longest_s = (f"{seconds:.2f}" for seconds in (saved_s[0], saved_s[-1]))
         span = shortest_s if shortest_s == longest_s else f"{shortest_s} to {longest_s}"
         yield (
-            f"starts from snapshots take {span} s less, the medians of measured pairs: images:"
+            f"starts from snapshots take {span} s less, by the medians of measured pairs: images:"
             f" {len(saved_s):,}; the first start on a node is a usual one, and saving it there does"
             " not count"
         )

@@ -22,9 +22,10 @@ def test_round_trip(tmp_path: Path) -> None:
 
 def test_what_is_saved_is_the_median_of_pairs_that_agree() -> None:
     pairs_s = [(3.0, 1.0), (9.0, 1.0), (4.0, 1.0)]
-    assert replace(SAVED, pairs_s=pairs_s).saved_s == 3
-    assert replace(SAVED, pairs_s=[*pairs_s, (1.0, 1.0)]).saved_s == 0
-    assert USUAL.saved_s == 0
+    found = replace(SAVED, pairs_s=pairs_s)
+    assert (found.saved_s, found.saved_share) == (3, 3 / 4)
+    for start in (replace(SAVED, pairs_s=[*pairs_s, (1.0, 1.0)]), USUAL):
+        assert start.saved_s == start.saved_share == 0
 
 
 def test_documents_from_before_the_cost_was_known_are_read(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Starts from snapshots in a queue: what they save counts once, and no first start has one."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,16 @@ def test_a_warm_start_takes_less_and_the_first_on_a_node_is_a_usual_one() -> Non
     both = (2 + 4.5 + 3 * 1.5) / 4
     for stages, startup_s in (((), as_it_is), ((Stage.SLIM,), slim), (tuple(Stage)[:2], both)):
         assert response_s(quick, *stages) == pytest.approx([10 + startup_s, startup_s])
+
+
+def test_of_a_marked_start_the_pairs_share_counts() -> None:
+    """Pairs of a slow day: a start of 5 s cannot take 30 s less."""
+    slow = [(10 * before_s, 10 * after_s) for before_s, after_s in SAVED.pairs_s]
+    quick = image(6.0, 5.0).with_start(replace(SAVED, pairs_s=slow), is_marked=True)
+    assert quick.slim is not None and quick.start_in_run_s == 0.0
+    # Shares of 0.75, 0.5 and 8/9.
+    assert (quick.original.warm_s, quick.slim.warm_s) == (6.0, 5 * 0.25)
+    assert quick.slim.snapshot_s == 5 * 0.75
 
 
 def test_what_a_run_time_contains_moves_to_the_start() -> None:

@@ -34,6 +34,13 @@ class WorkloadStart:
         saved_s = [before_s - after_s for before_s, after_s in self.pairs_s]
         return median(saved_s) if saved_s and min(saved_s) > 0 else 0.0
 
+    @property
+    def saved_share(self) -> float:
+        """Likewise as a share of a usual start."""
+        if not self.saved_s:
+            return 0.0
+        return median(1 - after_s / before_s for before_s, after_s in self.pairs_s)
+
 
 class SavedStarts(Document):
     """The starts of a target's workloads; none if starts are as usual."""
