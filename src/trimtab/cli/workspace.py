@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trimtab.cli.documents import TracedProgram
-from trimtab.cli.program_options import NAME, ProgramOptions
+from trimtab.cli.program_options import NAME, ProgramOptions, held_out_inputs
 from trimtab.cli.unfinished import changing, check_finished
 from trimtab.cli.workspace_mark import claim
 from trimtab.config.fields import MistakeError
@@ -254,12 +254,9 @@ def verify(folder: Path, repeats: int, held_out: Sequence[Sequence[str]] = ()) -
     environment = _slim_environment(folder)
     workload = _workload(folder)
     use_saved_original(folder, [workload])
-    key = "drive" if workload.server.drive else "command"
     try:
-        inputs = {
-            f"input_{number}": checked({key: list(words)}, HeldOut)
-            for number, words in enumerate(held_out, 1)
-        }
+        given = held_out_inputs(held_out, is_server=bool(workload.server.drive))
+        inputs = {name: checked(one, HeldOut) for name, one in given.items()}
         workload = replace(workload, held_out={**workload.held_out, **inputs})
     except MistakeError as error:
         raise UserError(f"--held-out: {error}") from None
