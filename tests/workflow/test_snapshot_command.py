@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from project import make_environment
 
+from trimtab.records.imports.saved_starts import SavedStarts
+
 TRIMTAB = Path(sys.executable).parent / "trimtab"
 # Imports take long enough for a snapshot to pay.
 HEAVY = "total = sum(number * number for number in range(3_000_000))\n"
@@ -86,8 +88,29 @@ def test_an_edited_program_runs_as_it_is_now(
     assert says(folder) != f"{sum(n * n for n in range(3_000_000))} [] \n"
 
 
+def test_a_module_that_is_added_is_told_until_the_start_is_saved_again(folder: Path) -> None:
+    assert "starts are usual" not in typed(folder, "check")
+    added = folder / "json.py"
+    added.touch()
+    try:
+        said = typed(folder, "check")
+        assert f"a module was added to or removed from {folder};" in said
+        assert "`trimtab snapshot` saves them anew" in said
+        assert "starts are usual" in typed(folder, "verify", "--repeats", "1")
+        assert not goes_on(folder)
+        typed(folder, "snapshot")
+        assert goes_on(folder) and "starts are usual" not in typed(folder, "check")
+    finally:
+        added.unlink()
+    typed(folder, "snapshot")
+
+
 def test_it_can_be_removed_and_made_again(folder: Path) -> None:
+    path = folder / "trimtab_workspace/start.json"
+    [start] = SavedStarts.read(path).workloads
+    assert start.size_bytes and start.pairs_s and start.reason == "it calls write"
     typed(folder, "snapshot", "--remove")
+    assert SavedStarts.read(path).workloads == []
     assert not goes_on(folder)
     assert not (folder / "trimtab_workspace/env/trimtab/snapshots").exists()
     assert "from a snapshot" in typed(folder, "snapshot")
@@ -123,5 +146,7 @@ def test_a_program_that_writes_before_its_imports_has_none(folder: Path, tmp_pat
     said = typed(tmp_path, "debloat", "--settle", "1", *words)
     assert "usual: no snapshot, no import comes before" in said
     assert not (tmp_path / "trimtab_workspace/env/trimtab/snapshots").exists()
+    [start] = SavedStarts.read(tmp_path / "trimtab_workspace/start.json").workloads
+    assert not start.size_bytes and "it calls write" in start.reason
     done = subprocess.run([TRIMTAB, "snapshot"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and "no snapshot" in done.stderr

@@ -28,6 +28,7 @@ from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settle
 from trimtab.debloating.slimming import OnProgress, locate_in
 from trimtab.debloating.snapshots.installing import remove_snapshots
 from trimtab.debloating.snapshots.making import NoSnapshot, Snapshot
+from trimtab.debloating.snapshots.starts import recorded
 from trimtab.debloating.snapshots.starts import save_start as save_start_of
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
@@ -37,9 +38,12 @@ from trimtab.files import open_regular, remove_tree
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.original import as_it_runs
 from trimtab.progress import tell
+from trimtab.records.imports.saved_starts import SavedStarts, WorkloadStart
 from trimtab.records.misses.settling import Settling
 from trimtab.records.usage import Usage
 
+START = "start.json"
+_HARDWARE = "this_machine"
 _INTERPRETER = re.compile(r"python(?:\d(?:\.\d+)?)?")  # by name
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")  # an environment's folder has one of them
 
@@ -190,7 +194,7 @@ def debloat(
     ran = bool(Usage.read(folder / "usage.json").command)
     stage = DebloatStage(
         target=NAME,
-        hardware="this_machine",
+        hardware=_HARDWARE,
         gpus=gpus,
         workloads=[_workload(folder)],
         debloat=options,
@@ -201,6 +205,7 @@ def debloat(
         changing(folder, "debloat"),
         Debloating(stage, [folder / "usage.json"], folder, settles=settles) as debloating,
     ):
+        (folder / START).unlink(missing_ok=True)  # the new environment has no snapshots
         debloating.write(on_progress)
         debloating.build(environment, ORIGINAL if settles else None)
         if settles:
@@ -223,14 +228,25 @@ def check_end(folder: Path, usage: Usage) -> None:
 
 
 def save_start(folder: Path) -> Snapshot | NoSnapshot:
-    """Save the start of the debloated program in `folder`, as a user's shell starts it."""
+    """Save the start of the debloated program in `folder`, as a user's shell starts it.
+
+    Writes start.json.
+    """
     environment, workload = _slim_environment(folder), _workload(folder)
-    return save_start_of(_target(workload), workload, folder / "runs/snapshot", environment)
+    made = save_start_of(_target(workload), workload, folder / "runs/snapshot", environment)
+    _write_starts(folder, [recorded(NAME, made)])
+    return made
 
 
 def remove_snapshot(folder: Path) -> None:
     """Have the debloated program in `folder` start as before."""
     remove_snapshots(_slim_environment(folder))
+    _write_starts(folder, [])
+
+
+def _write_starts(folder: Path, starts: list[WorkloadStart]) -> None:
+    document = SavedStarts(target=NAME, hardware=_HARDWARE, workloads=starts)
+    document.write(folder / START)
 
 
 def _slim_environment(folder: Path) -> Path:

@@ -7,12 +7,10 @@ import typer
 
 from trimtab.cli import workspace
 from trimtab.cli.output.console import console
-from trimtab.cli.program_options import NAME
 from trimtab.cli.result_lines import format_start
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption
 from trimtab.cli.workspace_lock import alone_in
 from trimtab.debloating.snapshots.making import NoSnapshot, Snapshot
-from trimtab.debloating.snapshots.starts import recorded
 from trimtab.errors import UserError
 from trimtab.records.imports.saved_starts import SavedStarts
 
@@ -28,17 +26,14 @@ def snapshot(
 
     It is of this machine. A start that differs in what the saved one read is a usual one.
     """
-    starts = []
     if remove:
         workspace.remove_snapshot(folder)
     else:
         if isinstance(made := _saved(folder), NoSnapshot):
             raise UserError(f"no snapshot: {made.why}")
         _say(made)
-        starts.append(recorded(NAME, made))
     console.path(folder / "env")
-    document = SavedStarts(target=NAME, hardware="this_machine", workloads=starts)
-    console.result(document.to_json())
+    console.result(SavedStarts.read(folder / workspace.START).to_json())
 
 
 def save_start(folder: Path) -> None:

@@ -8,6 +8,7 @@ from trimtab.cli.config_options.run_counts import OF_VERIFY, RunCounts
 from trimtab.cli.output.console import console
 from trimtab.cli.program_options import HELD_OUT
 from trimtab.cli.single_steps.forgetting import say_what_came_back
+from trimtab.cli.single_steps.usual_starts import say_why_starts_are_usual
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption
 from trimtab.cli.summary import format_missed, held_out_table
 from trimtab.cli.workspace_lock import alone_in
@@ -45,6 +46,7 @@ def verify(
     end = f", which {verified.ended}" if verified.ended else ""
     console.notes.print(f"equal output in every run{end}", style="green")
     say_what_came_back(folder)
+    say_why_starts_are_usual(folder)
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
         console.notes.print(f"{clean}; {verified.risk}", soft_wrap=True)
