@@ -105,6 +105,20 @@ def test_a_module_that_is_added_is_told_until_the_start_is_saved_again(folder: P
     typed(folder, "snapshot")
 
 
+def test_an_environment_that_is_made_again_has_no_saved_start(folder: Path) -> None:
+    workspace = folder / "trimtab_workspace"
+    command = [workspace / "env/bin/python", "-c", "import markupsafe"]
+    subprocess.run(command, check=True)
+    record = "trimtab_workspace/env/trimtab/fallback.jsonl"
+    said = typed(folder, "advanced", "learn", "--record", record)
+    assert "kept from now on" in said
+    assert not (workspace / "env/trimtab/snapshots").exists()
+    assert not (workspace / "start.json").exists()
+    typed(folder, "snapshot")
+    typed(folder, "advanced", "learn", "--repeats", "1")
+    assert goes_on(folder) and (workspace / "start.json").exists()
+
+
 def test_it_can_be_removed_and_made_again(folder: Path) -> None:
     path = folder / "trimtab_workspace/start.json"
     [start] = SavedStarts.read(path).workloads
