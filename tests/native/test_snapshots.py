@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from saved_starts import FAILED, Slim
 
+from trimtab.debloating.snapshots.changes import changes
 from trimtab.native import native_path
 
 # What a process uses after it went on: each line prints.
@@ -271,12 +272,16 @@ def test_what_was_edited_or_added_is_used(slim: Slim) -> None:
         (packages / "more.pth", "import package; package.VALUE = 'set'\n", "own set"),
     ):
         slim.save()
+        assert changes(slim.environment) == []
         with changed(path, text):
             _, found, errors = slim.run(variables={"PYTHONDONTWRITEBYTECODE": ""})
             assert output in found and "went on: 0" in errors
+            [change] = changes(slim.environment)
+            assert str(path) in change or str(path.parent) in change
     with changed(folder / "unrelated.txt", ""):
         slim.save()
     assert "went on: 1" in slim.run()[2]
+    assert changes(slim.environment) == []
 
 
 def test_other_folders_and_names_start_as_usual(slim: Slim, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from saved_starts import Slim
 
-from trimtab.debloating.snapshots.guards import _names
+from trimtab.debloating.snapshots.guards import digest_of_names
 from trimtab.debloating.snapshots.saving import NotSavedError
 
 # Each line runs between two imports; what the last one prints has to be as in a usual start.
@@ -124,7 +124,7 @@ def test_each_process_has_its_own(slim: Slim, kind: str, where: str) -> None:
 
 def test_a_process_with_nothing_to_save_is_not_saved(slim: Slim) -> None:
     slim.write("print('early')\nsys.stdout.flush()\nimport json\n")
-    with pytest.raises(NotSavedError, match="no import comes before this: system call 1"):
+    with pytest.raises(NotSavedError, match="no import comes before this: it calls write"):
         slim.save()
     assert not slim.snapshots.exists()
 
@@ -203,8 +203,8 @@ def test_names_in_folders_are_compared_as_they_were_counted(damaged: Slim, tmp_p
         for name, ending in parts:
             if name + ending not in ("", ".", ".."):
                 (folder / (name + ending)).touch()
-        lines = [f"={image.name}", f"g{_names(str(folder), is_whole=False)} {folder}"]
-        lines += [f"G{_names(str(folder), is_whole=True)} {folder}", "."]
+        lines = [f"={image.name}", f"g{digest_of_names(str(folder), is_whole=False)} {folder}"]
+        lines += [f"G{digest_of_names(str(folder), is_whole=True)} {folder}", "."]
         path.write_bytes(b"".join(os.fsencode(line) + b"\0" for line in lines))
         assert damaged.run()[2] == "went on: 1\n"
         (folder / "one more").touch()

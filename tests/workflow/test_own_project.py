@@ -1,5 +1,7 @@
 """A project of the user's own, which takes the workflow as a module of Snakemake's."""
 
+import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -9,9 +11,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from project import NOTHING_TO_DO, TINY, Project, make_environment
+from project import NOTHING_TO_DO, TINY, Project, make_environment, rules_in
 
 from trimtab.files import read_json
+from trimtab.records.imports.saved_starts import SavedStarts
 
 SMALL = ["profiling.repeats=1", "profiling.traced_runs=1"]
 
@@ -55,6 +58,46 @@ def test_a_project_of_a_command_is_run_and_then_nothing_is_left_to_do(beside: Pa
     (project.folder / "conf/debloat/compact.yaml").write_text("name: compact\nmode: nonsense\n")
     said = project.run("snakemake", "-n").stdout
     assert "conf/debloat/compact.yaml: debloat.mode" in said
+
+
+HEAVY = "total = sum(number * number for number in range(3_000_000))\n"
+
+
+def tree_of(environment: Path) -> dict[str, str]:
+    """The links and digests of an environment's files, by their paths.
+
+    Its own path counts as ENV. Left out are what a place or a time is written into, and snapshots.
+    """
+    found = {}
+    for path in sorted(environment.rglob("*")):
+        name = str(path.relative_to(environment))
+        if path.is_symlink():
+            found[name] = os.readlink(path)
+        elif path.is_file() and not re.match(r"trimtab/(modules|snapshots/.*)$|\.snakemake_", name):
+            text = path.read_bytes().replace(bytes(environment), b"ENV")
+            found[name] = hashlib.sha256(text).hexdigest()
+    return found
+
+
+def test_a_project_gives_the_environment_of_the_command_line(beside: Path) -> None:
+    (beside / "heavy.py").write_text(HEAVY)
+    (beside / "program.py").write_text("import heavy, markupsafe\nprint(heavy.total)\n")
+    words = ("--fallback", "packed", "--keep-paths", "lib/**/markupsafe/*.pyi", "--settle", "1")
+    words = (*words, "--start", "snapshot", "--", "environment/bin/python", "program.py")
+    typed = trimtab(beside, "debloat", *words)
+    assert typed.returncode == 0, typed.stderr
+    project = new(beside, "--repeats", "1", *words)
+    cell = "results/debloat/my_slim_one/this_machine"
+    changes = ("-o", "profiling.repeats=1")
+    project.succeed("trimtab", "run", "--cores", "2", *changes, f"{cell}/start.json")
+    slim = tree_of(project.folder / cell / "env")
+    assert slim == tree_of(beside / "trimtab_workspace/env")
+    assert any(name.endswith("markupsafe/_speedups.pyi") for name in slim)
+    [start] = SavedStarts.read(project.folder / cell / "start.json").workloads
+    assert start.size_bytes and list((project.folder / cell / "env/trimtab/snapshots").iterdir())
+    said = project.succeed("trimtab", "run", "-n", *changes)
+    assert not rules_in(said) & {"profile_workload", "debloat_target", "save_start"}
+    assert "evaluate_experiment" in rules_in(said)
 
 
 def test_a_project_of_an_image_is_planned(beside: Path) -> None:

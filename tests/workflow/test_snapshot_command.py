@@ -88,9 +88,41 @@ def test_an_edited_program_runs_as_it_is_now(
     assert says(folder) != f"{sum(n * n for n in range(3_000_000))} [] \n"
 
 
+def test_a_module_that_is_added_is_told_until_the_start_is_saved_again(folder: Path) -> None:
+    assert "starts are usual" not in typed(folder, "check")
+    added = folder / "json.py"
+    added.touch()
+    try:
+        said = typed(folder, "check")
+        assert f"a module was added to or removed from {folder};" in said
+        assert "`trimtab snapshot` saves them anew" in said
+        assert "starts are usual" in typed(folder, "verify", "--repeats", "1")
+        assert not goes_on(folder)
+        typed(folder, "snapshot")
+        assert goes_on(folder) and "starts are usual" not in typed(folder, "check")
+    finally:
+        added.unlink()
+    typed(folder, "snapshot")
+
+
+def test_an_environment_that_is_made_again_has_no_saved_start(folder: Path) -> None:
+    workspace = folder / "trimtab_workspace"
+    command = [workspace / "env/bin/python", "-c", "import markupsafe"]
+    subprocess.run(command, check=True)
+    record = "trimtab_workspace/env/trimtab/fallback.jsonl"
+    said = typed(folder, "advanced", "learn", "--record", record)
+    assert "kept from now on" in said
+    assert not (workspace / "env/trimtab/snapshots").exists()
+    assert not (workspace / "start.json").exists()
+    typed(folder, "snapshot")
+    typed(folder, "advanced", "learn", "--repeats", "1")
+    assert goes_on(folder) and (workspace / "start.json").exists()
+
+
 def test_it_can_be_removed_and_made_again(folder: Path) -> None:
     recorded = folder / "trimtab_workspace/start.json"
-    assert recorded.exists()
+    [start] = SavedStarts.read(recorded).workloads
+    assert start.size_bytes and start.pairs_s and start.reason == "it calls write"
     typed(folder, "snapshot", "--remove")
     assert not recorded.exists()
     assert not goes_on(folder)
@@ -132,8 +164,10 @@ def test_a_program_that_writes_before_its_imports_has_none(folder: Path, tmp_pat
     assert "usual: no snapshot, no import comes before" in said
     assert not (tmp_path / "trimtab_workspace/env/trimtab/snapshots").exists()
     [start] = SavedStarts.read(tmp_path / "trimtab_workspace/start.json").workloads
-    assert (start.size_bytes, start.saved_s) == (0, 0)
-    typed(tmp_path, "debloat", "--settle", "1", *words[2:])
-    assert not (tmp_path / "trimtab_workspace/start.json").exists()
+    recorded = folder / "trimtab_workspace/start.json"
+    [start] = SavedStarts.read(recorded).workloads
+    assert start.size_bytes and start.pairs_s and start.reason == "it calls write"
+    typed(folder, "snapshot", "--remove")
+    assert not recorded.exists()
     done = subprocess.run([TRIMTAB, "snapshot"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and "no snapshot" in done.stderr

@@ -1,7 +1,7 @@
 """Options for a program: the keys of a workload's YAML."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +20,7 @@ Command = Annotated[
 ]
 ENDING = ("ends_with", "timeout_s", "server.drive", "server.ready", "server.address", "server.stop")
 CHECKED = "health_checks"
+UNPROFILED = "held_out"
 COMPARED = (
     "output.path", "output.compare", "output.relative_tolerance", "output.absolute_tolerance",
     "output.command",
@@ -79,34 +80,36 @@ class ProgramOptions:
                 given[name] = words(f"--{name.replace('_', '-')}", given[name])
         if checks := given.get("health_check"):
             given["health_check"] = [words("--health-check", text) for text in checks]
-        document: dict[str, Any] = {
+        if UNPROFILED in given:
+            commands = [words("--held-out", text) for text in given[UNPROFILED]]
+            given[UNPROFILED] = held_out_inputs(commands, is_server=self.drive is not None)
+        document = {
             "name": NAME,
             "command": command,
             "workdir": "." if target.is_root else str(Path.cwd()),
+            **EVERY_OPTION.nested(given),
         }
-        for name, value in given.items():
-            *above, last = PROGRAM.key_of[name].split(".")
-            place = document
-            for step in above:
-                place = place.setdefault(step, {})
-            place[last] = value
         try:
             return checked(document, Workload)
         except MistakeError as error:
-            raise PROGRAM.mistake(error) from None
+            raise EVERY_OPTION.mistake(error) from None
 
 
 def _filled(given: dict[str, Any], _: Mapping[str, Any]) -> ProgramOptions:
     return ProgramOptions(**given)
 
 
-PROGRAM = OptionGroup(
+def _commands(given: dict[str, Any], _: Mapping[str, Any]) -> list[list[str]]:
+    return [words("--held-out", text) for text in given.get(UNPROFILED, ())]
+
+
+EVERY_OPTION = OptionGroup(
     Workload,
-    ("python", "target", *COMPARED, *ENDING, CHECKED, "user"),
+    ("python", "target", *COMPARED, *ENDING, CHECKED, "user", UNPROFILED),
     _filled,
     kinds={
         "python": Path, "target": str, "output.path": Path, "output.command": str,
-        "server.drive": str, CHECKED: list[str],
+        "server.drive": str, CHECKED: list[str], UNPROFILED: list[str],
     },
     defaults={"output.compare": None, CHECKED: None},
     shown={
@@ -118,10 +121,13 @@ PROGRAM = OptionGroup(
     metavars={
         "target": "KIND:LOCATION", "server.address": "HOST:PORT", "server.ready": "REGEX",
         "server.drive": "COMMAND", CHECKED: "COMMAND", "output.command": "COMMAND", "user": "NAME",
+        UNPROFILED: "COMMAND",
     },
     panel="The program",
 )  # fmt: skip
+PROGRAM = EVERY_OPTION.only(*(key for key in EVERY_OPTION.keys if key != UNPROFILED))
 IN_IMAGE = PROGRAM.only(*COMPARED, *ENDING, CHECKED, "user")  # the image is the target
+HELD_OUT = EVERY_OPTION.only(UNPROFILED, fill=_commands, panel=None)
 
 
 def _target(text: str) -> TargetConfig:
@@ -130,6 +136,14 @@ def _target(text: str) -> TargetConfig:
         return checked({"kind": kind, "location": location}, TargetConfig)
     except MistakeError as error:
         raise UserError(f"--target {text}: {error}") from None
+
+
+def held_out_inputs(
+    commands: Sequence[Sequence[str]], *, is_server: bool
+) -> dict[str, dict[str, list[str]]]:
+    """Return a workload's `held_out`: whole commands, or for a server those that drive it."""
+    key = "drive" if is_server else "command"
+    return {f"input_{number}": {key: [*each]} for number, each in enumerate(commands, 1)}
 
 
 def words(option: str, text: str) -> list[str]:

@@ -71,8 +71,8 @@ def _new(app: CommandGroup) -> None:
 
     app.command(
         common=(
-            "image", "python", "output", "compare", "ends_with", "drive", "ready", "address",
-            "policy",
+            "image", "python", "output", "compare", "ends_with", "drive", "ready", "remove",
+            "keep", "policy",
         )
     )(new)  # fmt: skip
 

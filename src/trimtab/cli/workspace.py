@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trimtab.cli.documents import TracedProgram
-from trimtab.cli.program_options import NAME, ProgramOptions
+from trimtab.cli.program_options import NAME, ProgramOptions, held_out_inputs
 from trimtab.cli.unfinished import changing, check_finished
 from trimtab.cli.workspace_mark import claim
 from trimtab.config.fields import MistakeError
@@ -41,8 +41,8 @@ from trimtab.records.imports.saved_starts import SavedStarts
 from trimtab.records.misses.settling import Settling
 from trimtab.records.usage import Usage
 
+START = "start.json"
 _INTERPRETER = re.compile(r"python(?:\d(?:\.\d+)?)?")  # by name
-_START = "start.json"
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")  # an environment's folder has one of them
 
 
@@ -199,11 +199,12 @@ def debloat(
         settle=Settle(clean_runs=clean_runs if ran else 0),
     )
     environment, settles = folder / "env", not why_not_settled(stage)
-    (folder / _START).unlink(missing_ok=True)  # of the environment that is replaced
+    (folder / START).unlink(missing_ok=True)  # of the environment that is replaced
     with (
         changing(folder, "debloat"),
         Debloating(stage, [folder / "usage.json"], folder, settles=settles) as debloating,
     ):
+        (folder / START).unlink(missing_ok=True)  # the new environment has no snapshots
         debloating.write(on_progress)
         debloating.build(environment, ORIGINAL if settles else None)
         if settles:
@@ -234,14 +235,14 @@ def save_start(folder: Path) -> tuple[Snapshot | NoSnapshot, SavedStarts]:
     run_folder = folder / "runs/snapshot"
     made, start = save_start_of(_target(workload), workload, run_folder, environment)
     document = SavedStarts(target=NAME, hardware="this_machine", workloads=[start])
-    document.write(folder / _START)
+    document.write(folder / START)
     return made, document
 
 
 def remove_snapshot(folder: Path) -> None:
     """Have the debloated program in `folder` start as before."""
     remove_snapshots(_slim_environment(folder))
-    (folder / _START).unlink(missing_ok=True)
+    (folder / START).unlink(missing_ok=True)
 
 
 def _slim_environment(folder: Path) -> Path:
@@ -265,12 +266,9 @@ def verify(folder: Path, repeats: int, held_out: Sequence[Sequence[str]] = ()) -
     environment = _slim_environment(folder)
     workload = _workload(folder)
     use_saved_original(folder, [workload])
-    key = "drive" if workload.server.drive else "command"
     try:
-        inputs = {
-            f"input_{number}": checked({key: list(words)}, HeldOut)
-            for number, words in enumerate(held_out, 1)
-        }
+        given = held_out_inputs(held_out, is_server=bool(workload.server.drive))
+        inputs = {name: checked(one, HeldOut) for name, one in given.items()}
         workload = replace(workload, held_out={**workload.held_out, **inputs})
     except MistakeError as error:
         raise UserError(f"--held-out: {error}") from None

@@ -32,6 +32,7 @@ class Profiling:
         "Runs with traced functions, each with other CPUs, threads and caches; their union is "
         "kept.",
         default=1,
+        option="runs",
     )
     sample_interval_s: Annotated[Number, Field(ge=0.01)] = about(
         "Time between readings of the counters.", default=1.0, unit="s"
@@ -45,6 +46,7 @@ class Settle:
     clean_runs: RunsOrNone = about(
         "Runs of each workload in a row, under varied conditions, that must miss nothing; 0: none.",
         default=5,
+        option="settle",
     )
     rebuilds: Runs = about(
         "Most rebuilds; after them the environment is delivered as it is.",

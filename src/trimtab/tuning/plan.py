@@ -75,11 +75,7 @@ class Plan:
     @property
     def options(self) -> list[str]:
         """The names of the parameters that the program gets as options."""
-        tuned = {*self.tuning.model, *self.tuning.training, "epochs"}
-        if self.tuning.data_fraction is not None:
-            tuned.add("data_fraction")
-        words = " ".join(self.workload.command)
-        return sorted(name for name in tuned if f"{{{name}}}" not in words)
+        return options_of(self.workload.command, self.tuning)
 
     def parameters_of(self, configuration: Configuration, budget: Budget) -> dict[str, Any]:
         """Return the program's parameters for a configuration on a budget."""
@@ -133,6 +129,15 @@ class RungResult:
     not_set: Mapping[str, str] = field(default_factory=dict)
     others: Sequence[float] = ()
     inference_tuning: tuple[float, float] | None = None
+
+
+def options_of(command: Sequence[str], tuning: Tuning) -> list[str]:
+    """Return the names of the parameters that a command gets as options."""
+    tuned = {*tuning.model, *tuning.training, "epochs"}
+    if tuning.data_fraction is not None:
+        tuned.add("data_fraction")
+    words = " ".join(command)
+    return sorted(name for name in tuned if f"{{{name}}}" not in words)
 
 
 def format_plan(brackets: list[Bracket], fidelity: Fidelity) -> list[str]:

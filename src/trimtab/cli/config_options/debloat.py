@@ -21,26 +21,14 @@ Gpus = Annotated[
     typer.Option("--for", help="Compute capability to keep GPU code for, as 9.0; by default this"
                  " machine's GPUs."),
 ]  # fmt: skip
-SettleOption = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        help="Consecutive runs that must miss nothing in the slim environment. After a miss, the"
-        " code is kept and the count starts again.",
-    ),
-]
-Runs = Annotated[
-    int,
-    typer.Option("--runs", min=1, help="Traced runs; all that any of them used is kept."),
-]
 
 
-def _filled(given: dict[str, Any], _: Mapping[str, Any]) -> Debloat:
+def filled(given: dict[str, Any], _: Mapping[str, Any]) -> Debloat:
+    """Return the options of these values. Raises UserError, which names the wrong option."""
     try:
-        by_key = {_ALL.key_of[name]: value for name, value in given.items()}
-        options = checked({"name": _COMMAND_LINE, **by_key}, Debloat)
+        options = checked({"name": _COMMAND_LINE, **EVERY_OPTION.nested(given)}, Debloat)
     except MistakeError as error:
-        raise _ALL.mistake(error) from None
+        raise EVERY_OPTION.mistake(error) from None
     if old_keys(given):
         console.notes.print(
             f"--files and --unloaded are old options: type --remove {options.remove.value}"
@@ -49,32 +37,40 @@ def _filled(given: dict[str, Any], _: Mapping[str, Any]) -> Debloat:
 
 
 def _of_code(given: dict[str, Any], arguments: Mapping[str, Any]) -> Debloat:
-    return _filled({"remove": Remove.CODE, **given}, arguments)
+    return filled({"remove": Remove.CODE, **given}, arguments)
 
 
 def _of_a_program(given: dict[str, Any], arguments: Mapping[str, Any]) -> Debloat:
     if not arguments["command"] and not old_keys(given):
         given.setdefault("remove", Remove.CODE)  # nothing runs, so no files can be known as unused
-    return _filled(given, arguments)
+    return filled(given, arguments)
 
 
 def _of_an_image(given: dict[str, Any], arguments: Mapping[str, Any]) -> Debloat:
+    return with_store_in(arguments["folder"], given, arguments)
+
+
+def with_store_in(folder: Path, given: dict[str, Any], arguments: Mapping[str, Any]) -> Debloat:
+    """Return an image's options: by default removed files are in the results' `folder`.
+
+    Raises UserError as `filled` does, and for the fallback `original`.
+    """
+    given.setdefault("fallback", Fallback.STORE)
     if given["fallback"] == Fallback.ORIGINAL:
         raise UserError(
             "--fallback original: the original is not there where an image runs; expected packed,"
             " store or none"
         )
     if given["fallback"] == Fallback.STORE and "store" not in given:
-        folder: Path = arguments["folder"]
         given["store"] = str(folder / STORE)
         given.setdefault("store_address", STORE_INSIDE)
-    return _filled(given, arguments)
+    return filled(given, arguments)
 
 
-_ALL = OptionGroup(
+EVERY_OPTION = OptionGroup(
     Debloat,
     [key for key in keys_of(Debloat) if key not in ("name", "minimum_hole_bytes")],
-    _filled,
+    filled,
     defaults={"remove": None},
     shown={"remove": "files"},
     metavars={
@@ -83,11 +79,13 @@ _ALL = OptionGroup(
     },
     hidden=("files", "unloaded"),
 )  # fmt: skip
-IMAGE = _ALL.only(
-    *(key for key in _ALL.keys if key != "start"),  # a snapshot is of one machine
+IMAGE = EVERY_OPTION.only(
+    *(key for key in EVERY_OPTION.keys if key != "start"),  # a snapshot is of one machine
     fill=_of_an_image,
     defaults={"remove": None, "fallback": Fallback.STORE},
 )
-DEBLOAT = _ALL.only(*(key for key in _ALL.keys if key != "compression"), fill=_of_a_program)
-LOCATE = _ALL.only("symbols", "gpu", "start_up_only")
-RECONSTRUCT = _ALL.only("mode", fill=_of_code, defaults={"mode": Mode.ZERO})
+DEBLOAT = EVERY_OPTION.only(
+    *(key for key in EVERY_OPTION.keys if key != "compression"), fill=_of_a_program
+)
+LOCATE = EVERY_OPTION.only("symbols", "gpu", "start_up_only")
+RECONSTRUCT = EVERY_OPTION.only("mode", fill=_of_code, defaults={"mode": Mode.ZERO})

@@ -56,11 +56,25 @@ class OptionGroup(Generic[Filled]):
         values = {name: arguments[name] for name in self.key_of}
         return {name: value for name, value in values.items() if value not in (None, [])}
 
+    def nested(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the mapping of keys, as in a YAML, that `given` values of options make."""
+        document: dict[str, Any] = {}
+        for name, value in given.items():
+            *above, last = self.key_of[name].split(".")
+            place = document
+            for step in above:
+                place = place.setdefault(step, {})
+            place[last] = value
+        return document
+
     def mistake(self, error: MistakeError) -> UserError:
         """Return the error with the option whose key has a wrong value."""
-        names = {key: name for name, key in self.key_of.items()}
-        name = names.get(re.sub(r"\[\d+\]$", "", error.key))
-        option = f"the key {error.key}" if name is None else f"--{name.replace('_', '-')}"
+        wrong = [
+            name
+            for name, key in self.key_of.items()
+            if re.match(rf"{re.escape(key)}(?![^.[])", error.key)
+        ]
+        option = f"--{wrong[0].replace('_', '-')}" if wrong else f"the key {error.key}"
         return UserError(f"{option}: {error.problem}")
 
     def _parameter(self, name: str, key: str) -> inspect.Parameter:

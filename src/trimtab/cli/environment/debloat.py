@@ -5,8 +5,9 @@ from typing import Annotated
 import typer
 
 from trimtab.cli import workspace
-from trimtab.cli.config_options.debloat import DEBLOAT, Gpus, Runs, SettleOption
+from trimtab.cli.config_options.debloat import DEBLOAT, Gpus
 from trimtab.cli.config_options.group import option_groups
+from trimtab.cli.config_options.run_counts import OF_DEBLOAT, RunCounts
 from trimtab.cli.environment.snapshot import save_start
 from trimtab.cli.output.console import console
 from trimtab.cli.program_options import PROGRAM, ProgramOptions
@@ -26,15 +27,14 @@ MaybeCommand = Annotated[
 
 
 @alone_in("folder")
-@option_groups(program=PROGRAM, options=DEBLOAT)
+@option_groups(program=PROGRAM, options=DEBLOAT, counts=OF_DEBLOAT)
 def debloat(
     program: ProgramOptions,
     options: Debloat,
+    counts: RunCounts,
     command: MaybeCommand = None,
     folder: WorkspaceOption = WORKSPACE,
-    runs: Runs = 1,
     gpus: Gpus = None,
-    settle: SettleOption = 5,
 ) -> None:
     """Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it.
 
@@ -44,7 +44,7 @@ def debloat(
     GPU code leaves the environment that GPUs of compute capability 9.0 cannot load.
     """
     if command:
-        traced(folder, command, program, runs, options.keep_libraries)
+        traced(folder, command, program, counts.profiling.traced_runs, options.keep_libraries)
     elif options.gpu == Gpu.ARCHITECTURE and (program.python or program.target):
         workspace.list_libraries(folder, program)
     else:
@@ -53,7 +53,7 @@ def debloat(
             " --gpu architecture and --python or --target"
         )
     step = "making and settling the slim environment"
-    settling = slimmed(folder, options, gpus, settle, step)
+    settling = slimmed(folder, options, gpus, counts.settle.clean_runs, step)
     if options.mode == Mode.PUNCH and options.fallback != Fallback.NONE:
         console.notes.print("no fallback with mode punch: a call into removed code is a crash")
     say_result(folder, settling)

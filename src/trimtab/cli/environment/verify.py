@@ -1,14 +1,14 @@
 """`trimtab verify`: whether a slim environment's program does what it did."""
 
-from typing import Annotated
-
-import typer
 from rich.text import Text
 
 from trimtab.cli import workspace
+from trimtab.cli.config_options.group import option_groups
+from trimtab.cli.config_options.run_counts import OF_VERIFY, RunCounts
 from trimtab.cli.output.console import console
-from trimtab.cli.program_options import words
+from trimtab.cli.program_options import HELD_OUT
 from trimtab.cli.single_steps.forgetting import say_what_came_back
+from trimtab.cli.single_steps.usual_starts import say_why_starts_are_usual
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption
 from trimtab.cli.summary import format_missed, held_out_table
 from trimtab.cli.workspace_lock import alone_in
@@ -18,27 +18,19 @@ from trimtab.records.verdict import Verdict
 
 
 @alone_in("folder")
+@option_groups(counts=OF_VERIFY, held_out=HELD_OUT)
 def verify(
-    folder: WorkspaceOption = WORKSPACE,
-    repeats: Annotated[int, typer.Option(min=1, help="Runs in each environment.")] = 5,
-    held_out: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="A command with an input that was not profiled (for a server: its client)."
-            " Reports removed code that it asks for. Repeatable.",
-        ),
-    ] = None,
+    counts: RunCounts, held_out: list[list[str]], folder: WorkspaceOption = WORKSPACE
 ) -> None:
     """Run the debloated program again in both environments and compare what it does.
 
     Ends with 1 where the program, or a held-out input, does something else in the slim environment,
     and with 2 where one cannot be judged: it fails in the original, or varies there.
     """
-    commands = [words("--held-out", text) for text in held_out or []]
+    repeats = counts.verify.repeats
     try:
         with console.step(f"verifying: {repeats} runs in each environment"):
-            path = workspace.verify(folder, repeats, commands)
+            path = workspace.verify(folder, repeats, held_out)
     except VerificationError:
         verdict = Verdict.read(folder / "failure/verify.json")
         console.result(verdict.to_json())
@@ -54,6 +46,7 @@ def verify(
     end = f", which {verified.ended}" if verified.ended else ""
     console.notes.print(f"equal output in every run{end}", style="green")
     say_what_came_back(folder)
+    say_why_starts_are_usual(folder)
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
         console.notes.print(f"{clean}; {verified.risk}", soft_wrap=True)

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from trimtab.cli.config_options.debloat import IMAGE as DEBLOAT_IMAGE
-from trimtab.cli.config_options.debloat import Gpus, Runs, SettleOption
+from trimtab.cli.config_options.debloat import Gpus
 from trimtab.cli.config_options.group import option_groups
+from trimtab.cli.config_options.run_counts import OF_DEBLOAT, RunCounts
 from trimtab.cli.image.inspect import inspect
 from trimtab.cli.image.pack import pack
 from trimtab.cli.image.partition import partition
@@ -69,19 +70,18 @@ IMAGE = typer.Argument(
     )
 )  # fmt: skip
 @alone_in("folder")
-@option_groups(program=IN_IMAGE, options=DEBLOAT_IMAGE)
+@option_groups(program=IN_IMAGE, options=DEBLOAT_IMAGE, counts=OF_DEBLOAT)
 def slim(
     location: Annotated[str, typer.Argument(metavar="IMAGE", help=IMAGE.help)],
     program: ProgramOptions,
     options: Debloat,
+    counts: RunCounts,
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="[-- COMMAND]", help="As for `docker run`; else the image's own."),
     ] = None,
     folder: WorkspaceOption = WORKSPACE,
-    runs: Runs = 1,
     gpus: Gpus = None,
-    settle: SettleOption = 5,
 ) -> None:
     """Trace COMMAND in IMAGE, without an engine, and write the slim image WORKSPACE/slim.tar.
 
@@ -95,10 +95,12 @@ def slim(
         original = unpacked_image(location)
     name = slim_name(original)
     try:
+        runs = counts.profiling.traced_runs
         traced(folder, command or [], program.in_image(location), runs, options.keep_libraries)
     except UserError as error:  # the unpacked path means nothing to the user
         raise UserError(str(error).replace(str(original.root), location)) from None
-    settling = slimmed(folder, options, gpus, settle, "making and settling the slim file system")
+    step = "making and settling the slim file system"
+    settling = slimmed(folder, options, gpus, counts.settle.clean_runs, step)
     say_result(folder, settling)
     unserved = unserved_programs(root_tree(original.root), [Usage.read(folder / "usage.json")])
     if unserved:

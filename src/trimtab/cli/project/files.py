@@ -1,10 +1,16 @@
 """The files of a new project."""
 
 import shlex
+from collections.abc import Collection
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from typing import Any
 
 import yaml
 
+from trimtab.binaries.gpu.architecture import parse_architecture
+from trimtab.cli.config_options.run_counts import RunCounts
+from trimtab.cli.project.names import HARDWARE
+from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Workload
 from trimtab.places import PARTS
 
@@ -59,6 +65,7 @@ results/debloat/*/*/verification
 .trimtab.lock
 .trimtab-*.partial
 """
+_SHOWN = ("description", "workdir", "output", "compare", "timeout_s")
 
 
 def shared() -> dict[str, str]:
@@ -84,44 +91,32 @@ def parameters(name: str) -> str:
     )
 
 
-def experiment(name: str, command: list[str]) -> str:
-    """Return the experiment that debloats the project's workload."""
-    said = {
-        "name": name,
-        "title": _literal(shlex.join(command)),
-        "hardware": ["this_machine"],
-        "targets": {name: [name]},
+def experiment(
+    name: str, command: list[str], options: Debloat, counts: RunCounts, gpus: list[str]
+) -> str:
+    """Return the experiment that debloats the project's workload, with what differs from defaults.
+
+    Raises UserError for an invalid compute capability among `gpus`.
+    """
+    said: dict[str, Any] = {
+        "experiment": {
+            "name": name,
+            "title": _literal(shlex.join(command)),
+            "hardware": [HARDWARE],
+            "targets": {name: [name]},
+        },
+        "hardware": {"gpus": [_capability(gpu) for gpu in gpus]} if gpus else {},
+        "debloat": _said(replace(options, name=name)),
+        **_said(counts),
     }
-    return f"# @package _global_\n{_yaml({'experiment': said})}"
+    del said["debloat"]["name"]
+    return f"# @package _global_\n{_yaml({key: part for key, part in said.items() if part})}"
 
 
 def workload_file(name: str, workload: Workload) -> str:
-    """Return the workload's file, with the keys that people change."""
-    output = {"compare": str(workload.output.compare)}
-    if workload.output.path is not None:
-        output["path"] = _literal(workload.output.path)
-    said: dict[str, Any] = {
-        "name": name,
-        "description": "",
-        "command": [_literal(word) for word in workload.command],
-        "workdir": _literal(workload.workdir),
-        "output": output,
-        "timeout_s": workload.timeout_s,
-    }
-    if workload.ends_with is not None:
-        said["ends_with"] = workload.ends_with
-    if (server := workload.server).drive:
-        found = {"ready": server.ready, "address": server.address}
-        how = {key: _literal(text) for key, text in found.items() if text is not None}
-        drive = [_literal(word) for word in server.drive]
-        said["server"] = {"drive": drive, **how, "stop": server.stop}
-    if workload.python is not None:
-        said["python"] = _literal(workload.python)
-    else:
-        location = _literal(workload.target.location or "")
-        said["target"] = {"kind": workload.target.kind, "location": location}
+    """Return the workload's file, with the keys that people change, and what is no default."""
     head = "# The program. Relative paths start at the project's folder.\n"
-    return head + _yaml(said)
+    return head + _yaml(_said(replace(workload, name=name), _SHOWN))
 
 
 def dvc() -> str:
@@ -130,6 +125,34 @@ def dvc() -> str:
     stage["stages"]["pipeline"]["deps"] = ["Snakefile", "conf"]
     head = "# One stage around the workflow: DVC keeps what came out.\n"
     return head + yaml.safe_dump(stage, sort_keys=False)
+
+
+def _said(part: Any, shown: Collection[str] = ()) -> dict[str, Any]:
+    """Return the keys of an object of the configuration that are no defaults, or always `shown`."""
+    return {
+        spec.name: _plain(value, shown)
+        for spec in fields(part)
+        if (value := getattr(part, spec.name)) != _default_of(spec) or spec.name in shown
+    }
+
+
+def _default_of(spec: "Field[Any]") -> Any:
+    return spec.default if spec.default_factory is MISSING else spec.default_factory()
+
+
+def _plain(value: Any, shown: Collection[str]) -> Any:
+    if is_dataclass(value):
+        return _said(value, shown)
+    if isinstance(value, list):
+        return [_plain(each, shown) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each, shown) for key, each in value.items()}
+    return _literal(value) if isinstance(value, str) else value
+
+
+def _capability(gpu: str) -> str:
+    """Return a GPU architecture, such as sm_90, as a compute capability, such as 9.0."""
+    return ".".join(map(str, divmod(parse_architecture(gpu).number, 10)))
 
 
 def _literal(text: str) -> str:

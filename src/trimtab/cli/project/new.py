@@ -1,7 +1,6 @@
 """`trimtab new`: makes a folder with the user's own project."""
 
 import os
-import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -9,22 +8,26 @@ from typing import Annotated
 
 import typer
 
+from trimtab.cli.config_options.debloat import Gpus
 from trimtab.cli.config_options.group import option_groups
+from trimtab.cli.config_options.run_counts import RUN_COUNTS, RunCounts
 from trimtab.cli.output.console import console
-from trimtab.cli.program_options import ENDING, PROGRAM, ProgramOptions
+from trimtab.cli.program_options import ProgramOptions
 from trimtab.cli.project.files import dvc, experiment, parameters, shared, workload_file
+from trimtab.cli.project.names import name_of
+from trimtab.cli.project.options import OF_PROGRAM, OF_PROJECT
 from trimtab.cli.project.policy_file import write_policy
-from trimtab.cli.workspace import find_interpreter, find_program, no_such_program
-from trimtab.config.groups.workload import Workload
+from trimtab.cli.project.workload import workload_of
+from trimtab.config.groups.debloat import Debloat
 from trimtab.errors import UserError
 from trimtab.files import atomic_write
 
-_NO_PROGRAM = "give the program after --, or --image"
 
-
-@option_groups(program=PROGRAM.only("python", "output.path", "output.compare", *ENDING))
+@option_groups(program=OF_PROGRAM, options=OF_PROJECT, counts=RUN_COUNTS)
 def new(
     program: ProgramOptions,
+    options: Debloat,
+    counts: RunCounts,
     folder: Annotated[
         Path | None, typer.Argument(help="The project's folder, new or empty of these.")
     ] = None,
@@ -40,6 +43,7 @@ def new(
             " name for it; COMMAND then follows its entrypoint.",
         ),
     ] = None,
+    gpus: Gpus = None,
     policy: Annotated[
         str | None,
         typer.Option(
@@ -48,7 +52,10 @@ def new(
         ),
     ] = None,
 ) -> None:
-    """Make a project of your own, which debloats COMMAND and reports on it, in FOLDER."""
+    """Make a project of your own, which debloats COMMAND and reports on it, in FOLDER.
+
+    It takes the options of `trimtab debloat` and `verify`, and with --image of `image slim`.
+    """
     if policy is not None:
         if folder or command or image:
             raise UserError("--policy NAME: expected no folder, program or image beside it")
@@ -56,17 +63,17 @@ def new(
         return
     if folder is None:
         raise UserError("expected a folder, as in `trimtab new my_project -- python program.py`")
-    name = _name_of(folder)
-    words = command or []
-    if image is None:
-        workload = _of_environment(folder, words, program)
-    else:
-        workload = program.in_image(_from(folder, image)).workload(words, None)
+    name, words = name_of(folder), command or []
+    workload = workload_of(folder, words, program, image)
+    if options.store is not None and not _is_elsewhere(Path(options.store), folder):
+        options = replace(options, store=os.path.relpath(options.store, folder))
     files = {
         **shared(),
         "dvc.yaml": dvc(),
         "params.yaml": parameters(name),
-        f"conf/experiment/{name}.yaml": experiment(name, words or [image or ""]),
+        f"conf/experiment/{name}.yaml": experiment(
+            name, words or [image or ""], options, counts, gpus or []
+        ),
         f"conf/workload/{name}.yaml": workload_file(name, workload),
     }
     if there := [file for file in files if os.path.lexists(folder / file)]:
@@ -85,6 +92,11 @@ def new(
     console.result({"folder": folder, "name": name, "files": [folder / file for file in files]})
 
 
+def _is_elsewhere(path: Path, folder: Path) -> bool:
+    """Whether a path is whole, and none in `folder`."""
+    return path.is_absolute() and not path.is_relative_to(folder)
+
+
 def _new_policy(name: str) -> None:
     path = write_policy(name)
     console.notes.print(
@@ -93,48 +105,3 @@ def _new_policy(name: str) -> None:
     )
     console.path(path)
     console.result({"policy": path})
-
-
-def _of_environment(folder: Path, command: list[str], program: ProgramOptions) -> Workload:
-    """Return the workload of a program in a Python environment; its paths start at `folder`."""
-    if not command or not find_program(command[0], program.python):
-        what = f"{no_such_program(command[0])}; " if command else ""
-        raise UserError(f"{what}{_NO_PROGRAM}")
-    interpreter = program.python or find_interpreter(command)
-    if interpreter is None:
-        raise UserError(
-            f"{command[0]} is no Python program by its first line: name the interpreter whose"
-            " environment is to be debloated with --python ENV/bin/python"
-        )
-    interpreter = Path(os.path.abspath(interpreter))
-    first = find_program(command[0], interpreter)
-    path = Path(os.path.abspath(first)) if first else interpreter
-    if path.name.startswith("python"):
-        word = "python"  # the interpreter of either environment
-    else:
-        word = path.name if path.parent == interpreter.parent else command[0]
-    workload = program.workload([word, *command[1:]], interpreter)
-    return replace(
-        workload,
-        python=os.path.relpath(interpreter, folder),
-        workdir=os.path.relpath(Path.cwd(), folder),
-        output=replace(
-            workload.output, path=None if program.output is None else str(program.output)
-        ),
-    )
-
-
-def _from(folder: Path, image: str) -> str:
-    """Return a path relative to `folder`; an engine's image names stay unchanged."""
-    return os.path.relpath(image, folder) if Path(image).exists() else image
-
-
-def _name_of(folder: Path) -> str:
-    """Return the name of the project in `folder`: words of letters and digits.
-
-    Raises UserError where the folder's name has none.
-    """
-    name = re.sub(r"[^a-z0-9]+", "_", Path(os.path.abspath(folder)).name.lower()).strip("_")
-    if not name:
-        raise UserError(f"{folder}: expected a name with letters or digits")
-    return name

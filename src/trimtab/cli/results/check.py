@@ -10,6 +10,7 @@ from rich.text import Text
 from trimtab.cli.output.console import console
 from trimtab.cli.results.environment_table import environment_table, format_suggestions
 from trimtab.cli.single_steps.forgetting import say_what_came_back
+from trimtab.cli.single_steps.usual_starts import say_why_starts_are_usual
 from trimtab.cli.steps import WORKSPACE
 from trimtab.debloating.original_identity import problem_of_original
 from trimtab.errors import UserError, escape_control_characters
@@ -62,6 +63,7 @@ def check(
     _tell(outcomes, problems)
     for folder in folders:
         say_what_came_back(folder)
+        say_why_starts_are_usual(folder)
     found = [outcome.to_json() for outcome in outcomes]
     console.result({"passed": not problems, "problems": problems, "results": found})
     if problems:

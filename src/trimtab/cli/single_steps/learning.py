@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trimtab.cli.unfinished import changing, check_finished
-from trimtab.cli.workspace import check_end
+from trimtab.cli.workspace import START, check_end
 from trimtab.config.groups.debloat import Remove
 from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.debloat import Debloating
@@ -26,6 +26,7 @@ from trimtab.debloating.original_identity import check_original
 from trimtab.debloating.risk import RunHistory
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
 from trimtab.debloating.slim_runs import SlimRuns
+from trimtab.debloating.snapshots.installing import FOLDER as SNAPSHOTS
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.environment_digests import check_intact
 from trimtab.errors import UserError
@@ -92,6 +93,7 @@ class SlimFolder:
                 after = settle(debloating, self.environment, on_turn, self.settling)
                 debloating.deliver(self.environment)
                 debloating.weigh(self.environment)
+            self._forget_starts()
             missed = after.missed
         else:
             missed = self._missed_in(runs, on_turn)
@@ -125,7 +127,13 @@ class SlimFolder:
                     debloating.weigh(self.environment)
                 changes = {"builds": self.settling.builds + 1, "settled": False, "why_not": _BUILT}
                 self.settling.model_copy(update=changes).write(self.folder / "settling.json")
+        self._forget_starts()
         return new
+
+    def _forget_starts(self) -> None:
+        """Remove start.json if the environment was built again, which removes its snapshots."""
+        if not (self.environment / SNAPSHOTS).is_dir():
+            (self.folder / START).unlink(missing_ok=True)
 
     def _debloating(self, stage: DebloatStage) -> Debloating:
         debloating = Debloating(

@@ -2,8 +2,8 @@
 
 from rich.text import Text
 
-from trimtab.cli.config_options.debloat import Runs
 from trimtab.cli.config_options.group import option_groups
+from trimtab.cli.config_options.run_counts import OF_TRACE, RunCounts
 from trimtab.cli.output.console import console
 from trimtab.cli.program_options import PROGRAM, Command, ProgramOptions
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption, traced
@@ -11,15 +11,15 @@ from trimtab.cli.workspace_lock import alone_in
 
 
 @alone_in("folder")
-@option_groups(program=PROGRAM)
+@option_groups(program=PROGRAM, counts=OF_TRACE)
 def trace(
     command: Command,
     program: ProgramOptions,
+    counts: RunCounts,
     folder: WorkspaceOption = WORKSPACE,
-    runs: Runs = 3,
 ) -> None:
     """Run COMMAND and record the files, libraries and functions that it uses."""
-    usage = traced(folder, command, program, runs)
+    usage = traced(folder, command, program, counts.profiling.traced_runs)
     used = sum(library.functions_used for library in usage.libraries)
     total = sum(library.functions_total for library in usage.libraries)
     processes = len(usage.processes)

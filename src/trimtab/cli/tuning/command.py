@@ -221,6 +221,7 @@ def tune(
     An interrupted search resumes with the same command.
     """
     from trimtab.cli.tuning.deploy import deployed
+    from trimtab.cli.tuning.ignored_options import ignored_options
     from trimtab.tuning.deployment.folder import check_deployable
     from trimtab.tuning.inference.emulation import device_of
     from trimtab.tuning.tune import Request
@@ -257,6 +258,8 @@ def tune(
         raise UserError("--slim: expected --deploy FOLDER, which then has the slim environment")
     if deploy is not None:
         check_deployable(deploy)
+    for warning in ignored_options(workload):
+        console.notes.print(f"note: {warning}", style="yellow", soft_wrap=True)
     tracker = tracker_of(track, console.notes.print)
     claim(folder)
     found = search(request, folder / "tune", folder / "ground_truth.json", tracker)

@@ -223,6 +223,7 @@ class Workload:
     held_out: dict[Name, HeldOut] = about(
         "Inputs that are not profiled; verification runs each in both environments.",
         factory=dict,
+        option="held-out",
         verify_only=True,
     )
     secure: SecureOrNot = about(

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from trimtab.debloating.snapshots.log import OPENS, VARIABLES, Call, Entry, made_files, own_modules
+from trimtab.debloating.snapshots.system_calls import name_of_call
 
 _MAIN = "__main__"
 _SEED_BYTES = 2496  # what `random` asks the kernel for
@@ -104,7 +105,7 @@ def _reason(entry: Entry, roots: Sequence[Path], own: Mapping[str, str]) -> str:
         return ""
     match entry.kind, entry.words[:1]:
         case "harmful", _:
-            return f"system call {entry.number} {entry.text}".strip()
+            return f"it calls {name_of_call(entry.number)} {entry.text}".strip()
         case "note", ("clock",) if entry.words[1].partition(".")[0] in own:
             return "it reads a clock"
     if entry.kind != "call":

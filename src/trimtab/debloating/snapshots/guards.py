@@ -205,9 +205,9 @@ class _Found:
         inside = any(map(Path(path).is_relative_to, self.roots))
         if is_folder and not (inside and Path(path).name not in _CHANGING):
             if path in self.listed_whole:
-                yield f"G{_names(path, is_whole=True)} {path}"
+                yield f"G{digest_of_names(path, is_whole=True)} {path}"
             elif path in self.listed:
-                yield f"g{_names(path, is_whole=False)} {path}"
+                yield f"g{digest_of_names(path, is_whole=False)} {path}"
             else:
                 yield f"k{path}"
             return
@@ -226,7 +226,7 @@ def _content(path: str) -> Iterator[str]:
         yield f"c{content.hex()} {path}"
 
 
-def _names(folder: str, *, is_whole: bool) -> int:
+def digest_of_names(folder: str, *, is_whole: bool) -> int:
     """Return a digest of the names in a folder, in any order; of those that may be modules."""
     total = 0
     for name in os.listdir(folder):

@@ -43,7 +43,7 @@ def install_snapshots(environment: Path, name: str, all_saved: Sequence[Saved]) 
     for saved in all_saved:
         _copy(saved.image, folder / saved.image.name, _OWN)
     guards = {saved.image.name: saved.guards for saved in all_saved}
-    _write_guards(environment, {**_guards(environment), **guards})
+    _write_guards(environment, {**guards_in(environment), **guards})
     use_snapshots(environment, True)
 
 
@@ -51,7 +51,7 @@ def remove_snapshot(environment: Path, name: str) -> None:
     """Remove the snapshots of this name, if there are any; others stay."""
     own = f"{name}-"
     others = {
-        image: text for image, text in _guards(environment).items() if not image.startswith(own)
+        image: text for image, text in guards_in(environment).items() if not image.startswith(own)
     }
     if not others:
         remove_snapshots(environment)
@@ -86,7 +86,7 @@ def _copy(source: Path, destination: Path, mode: int) -> None:
         shutil.copyfile(source, temporary)
 
 
-def _guards(environment: Path) -> dict[str, bytes]:
+def guards_in(environment: Path) -> dict[str, bytes]:
     """Return the guards of each snapshot: texts that end with a zero byte, from `=NAME` on."""
     path, found, name = environment / FOLDER / _GUARDS, dict[str, bytes](), ""
     for text in path.read_bytes().split(b"\0")[:-1] if path.is_file() else ():
