@@ -204,7 +204,6 @@ def debloat(
         changing(folder, "debloat"),
         Debloating(stage, [folder / "usage.json"], folder, settles=settles) as debloating,
     ):
-        (folder / START).unlink(missing_ok=True)  # the new environment has no snapshots
         debloating.write(on_progress)
         debloating.build(environment, ORIGINAL if settles else None)
         if settles:
