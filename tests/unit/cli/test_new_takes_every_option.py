@@ -1,12 +1,14 @@
 """`trimtab new` takes the options of the verbs that its project replaces, and writes them down."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.core import TyperOption
 from typer.main import get_command
 
@@ -15,7 +17,9 @@ from trimtab.cli.program_options import EVERY_OPTION as OF_PROGRAM
 from trimtab.cli.project.conf import configurations
 from trimtab.cli.project.options import OF_PROJECT
 from trimtab.cli.verbs import command_line
+from trimtab.config.groups.debloat import Debloat
 from trimtab.config.parameters import read_overrides
+from trimtab.config.root import Profiling, Settle, Verify
 from trimtab.config.validate import steps_of
 from trimtab.errors import UserError
 
@@ -154,7 +158,14 @@ def test_what_is_typed_is_in_the_configuration(here: Path, project: str) -> None
 
 def test_what_is_not_typed_is_not_written(here: Path) -> None:
     new("plain", "--", "env/bin/python", "x.py")
-    assert "debloat" not in Path("plain/conf/experiment/plain.yaml").read_text()
+    assert list(yaml.safe_load(Path("plain/conf/experiment/plain.yaml").read_text())) == [
+        "experiment"
+    ]
+    found = composed("plain")  # what is left out is what the shipped configuration says, too
+    assert replace(found["debloat"], name="x") == Debloat(name="x")
+    assert [found[part] for part in ("profiling", "settle", "verify")] == [
+        Profiling(), Settle(), Verify(),
+    ]  # fmt: skip
 
 
 def test_a_servers_driver_is_found_from_the_projects_folder(here: Path) -> None:

@@ -106,10 +106,9 @@ def experiment(
             "targets": {name: [name]},
         },
         "hardware": {"gpus": [_capability(gpu) for gpu in gpus]} if gpus else {},
-        "debloat": _said(replace(options, name=name)),
+        "debloat": {key: value for key, value in _said(options).items() if key != "name"},
         **_said(counts),
     }
-    del said["debloat"]["name"]
     return f"# @package _global_\n{_yaml({key: part for key, part in said.items() if part})}"
 
 
