@@ -130,7 +130,7 @@ def test_it_can_be_removed_and_made_again(folder: Path) -> None:
     assert "from a snapshot" in typed(folder, "snapshot")
     assert goes_on(folder)
     [start] = SavedStarts.read(recorded).workloads
-    assert start.saved_s > 0 and start.making_s is not None
+    assert start.saved_s > 0 and start.whole_run and start.making_s is not None
     assert start.making_s > sum(map(sum, start.pairs_s))
 
 

@@ -102,7 +102,7 @@ def weigh_chain(stage: WorthStage, inputs: ChainInputs, destination: Path) -> Wo
             inputs.environments.get(facts.workload),
             tuned[name].share if name in tuned else None,
             assumed,
-        ).with_start(start_of(facts, inputs), is_marked=measured.workloads[name].cold_start_s > 0)
+        ).with_start(start := start_of(facts, inputs), _usual_s(start, measured.workloads[name]))
         for name, facts in stage.trace.classes.items()
         if name in measured.workloads
     }
@@ -190,6 +190,12 @@ def start_of(facts: JobClassConfig, inputs: ChainInputs) -> WorkloadStart | None
     if facts.measured:
         return MeasuredPair.read(Path(facts.measured)).start
     return inputs.starts.get(facts.workload)
+
+
+def _usual_s(start: WorkloadStart | None, slim: MeasuredWorkload) -> float:
+    """Return how long the runs that were verified took for what a saved start's pairs measured."""
+    is_to_mark = slim.cold_start_s > 0 and not (start and start.whole_run)
+    return slim.cold_start_s + (0.0 if is_to_mark else float(np.mean(slim.work_s)))
 
 
 def _measured_side(side: MeasuredSide) -> Side:

@@ -68,23 +68,23 @@ class FleetImage:
     slimming_s: float | None
     start_in_run_s: float = 0.0
 
-    def with_start(self, start: WorkloadStart | None, *, is_marked: bool = False) -> Self:
+    def with_start(self, start: WorkloadStart | None, usual_s: float | None = None) -> Self:
         """Return the image with starts of the slim one from a snapshot, if that was saved.
 
-        If warm starts, as the pairs, end with a mark (`is_marked`), the pairs' share counts: they
-        may be of another day. Else their seconds do. What the slim one's warm start does not
-        contain of these was a part of the jobs' run times. It is now one of both warm starts.
+        `usual_s` is what the pairs' usual runs took on another day: the pairs' share of it counts.
+        Without it their seconds do. What of these the slim one's warm start does not contain was a
+        part of the jobs' run times. It is now one of both warm starts.
         """
         if self.slim is None or start is None or not start.saved_s:
             return self
-        usual_s = self.slim.warm_s
-        saved_s = start.saved_share * usual_s if is_marked else start.saved_s
-        in_run_s = max(0.0, saved_s - usual_s)
+        warm_s = self.slim.warm_s
+        saved_s = start.saved_s if usual_s is None else start.saved_share * usual_s
+        in_run_s = max(0.0, saved_s - warm_s)
         took_s = None if self.slimming_s is None else self.slimming_s + (start.making_s or 0.0)
         return replace(
             self,
             original=self.original._replace(warm_s=self.original.warm_s + in_run_s),
-            slim=self.slim._replace(warm_s=max(0.0, usual_s - saved_s), snapshot_s=saved_s),
+            slim=self.slim._replace(warm_s=max(0.0, warm_s - saved_s), snapshot_s=saved_s),
             slimming_s=took_s,
             start_in_run_s=in_run_s,
         )

@@ -162,6 +162,22 @@ def test_a_saved_start_is_a_quick_start(is_elsewhere: bool, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("whole_run", "cold_start_s", "saved_s"),
+    [(False, 3.0, 2.4), (True, 3.0, 0.8 * 63), (True, 0.0, 0.8 * 60), (False, 0.0, 0.8 * 60)],
+    ids=["to the mark", "of the whole run", "without a mark", "and from before that was said"],
+)
+def test_the_share_counts_of_what_the_pairs_measured(
+    whole_run: bool, cold_start_s: float, saved_s: float, tmp_path: Path
+) -> None:
+    trace = trace_of(tmp_path / "trace.parquet", [0.0, 200.0])
+    slim = replace(SLIM, cold_start_s=cold_start_s)
+    start = replace(QUICK, whole_run=whole_run)
+    of_start = replace(inputs(trace, slim), starts={"lenet": start})
+    found = weigh_chain(stage(), of_start, tmp_path / "worth")
+    assert any(f"take {saved_s:.2f} s less" in remark for remark in found.remarks)
+
+
+@pytest.mark.parametrize(
     "facts",
     [
         JobClassConfig(workload="lenet"),

@@ -48,10 +48,10 @@ def test_a_warm_start_takes_less_and_the_first_on_a_node_is_a_usual_one() -> Non
         assert response_s(quick, *stages) == pytest.approx([10 + startup_s, startup_s])
 
 
-def test_of_a_marked_start_the_pairs_share_counts() -> None:
+def test_of_known_times_the_pairs_share_counts() -> None:
     """Pairs of a slow day: a start of 5 s cannot take 30 s less."""
     slow = [(10 * before_s, 10 * after_s) for before_s, after_s in SAVED.pairs_s]
-    quick = image(6.0, 5.0).with_start(replace(SAVED, pairs_s=slow), is_marked=True)
+    quick = image(6.0, 5.0).with_start(replace(SAVED, pairs_s=slow), 5.0)
     assert quick.slim is not None and quick.start_in_run_s == 0.0
     # Shares of 0.75, 0.5 and 8/9.
     assert (quick.original.warm_s, quick.slim.warm_s) == (6.0, 5 * 0.25)

@@ -47,7 +47,7 @@ def save_start(
     """
     began_s = time.monotonic()
     made = _made(target, workload, run_folder, absolute(environment))
-    return made, _recorded(workload.name, made, time.monotonic() - began_s)
+    return made, _recorded(workload, made, time.monotonic() - began_s)
 
 
 def _made(
@@ -68,8 +68,11 @@ def _made(
         remove_tree(run_folder)
 
 
-def _recorded(workload: str, made: Snapshot | NoSnapshot, making_s: float) -> WorkloadStart:
+def _recorded(workload: Workload, made: Snapshot | NoSnapshot, making_s: float) -> WorkloadStart:
     if isinstance(made, NoSnapshot):
-        return WorkloadStart(workload, 0, None, None, [], made.why, making_s)
+        return WorkloadStart(workload.name, 0, None, None, [], made.why, making_s)
     times = (made.before_s, made.after_s, list(made.pairs_s))
-    return WorkloadStart(workload, made.size_bytes, *times, made.next_act, making_s)
+    is_whole = workload.marks.first_iteration is None
+    return WorkloadStart(
+        workload.name, made.size_bytes, *times, made.next_act, making_s, whole_run=is_whole
+    )

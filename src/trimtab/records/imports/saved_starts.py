@@ -15,7 +15,7 @@ class WorkloadStart:
     """How a workload starts: from a snapshot of `size_bytes`, or as usual if there is none.
 
     `pairs_s` are the seconds of starts without the snapshot and with it, in turn: to the mark
-    `first_iteration`, or else of the whole run. `before_s` and `after_s` are their medians, None
+    `first_iteration`, or else of the `whole_run`. `before_s` and `after_s` are their medians, None
     without a snapshot. `reason` is the program's next act, which no snapshot can have, or why
     there is none. `making_s` is how long it took to save and compare the start, None if unknown.
     """
@@ -27,6 +27,7 @@ class WorkloadStart:
     pairs_s: list[tuple[Amount, Amount]]
     reason: Text
     making_s: Amount | None = None
+    whole_run: bool = False
 
     @property
     def saved_s(self) -> float:
