@@ -206,11 +206,11 @@ def test_paths_are_checked_from_the_project(conf: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", ["experiment/quickstart.yaml", "debloat/compact.yaml"])
 def test_old_keys_are_told_in_one_line_with_their_file(conf: Path, file: str) -> None:
     """It was a warning of two lines, with the path of a library."""
-    old = "files: keep\nunloaded: remove\n"
     text = (conf / file).read_text()
     if file.startswith("experiment"):
-        old = "debloat: {files: keep, unloaded: remove}\n"
-    write(conf, file, f"{text}\n{old}")
+        write(conf, file, f"{text}  files: keep\n  unloaded: remove\n")  # debloat is its last key
+    else:
+        write(conf, file, f"{text}files: keep\nunloaded: remove\n")
     with warnings.catch_warnings(action="error"):
         given = Configurations(conf)
     assert given.root.debloat.remove == "libraries"
@@ -222,7 +222,7 @@ def test_old_keys_are_told_in_one_line_with_their_file(conf: Path, file: str) ->
 def test_an_old_key_beside_the_new_one_names_its_file(conf: Path) -> None:
     path = conf / "experiment/quickstart.yaml"
     text = path.read_text()
-    write(conf, "experiment/quickstart.yaml", text + "debloat: {remove: files, files: keep}\n")
+    write(conf, "experiment/quickstart.yaml", text + "  remove: files\n  files: keep\n")
     with pytest.raises(ConfigError, match=r"quickstart\.yaml: debloat\.files: .*delete `files`"):
         Configurations(conf)
     assert Configurations(PROJECT / "conf").notes == []
