@@ -37,23 +37,26 @@ def queue_trace(jobs: int) -> Iterator[pd.DataFrame]:
     """Jobs of three priorities at a load of 0.8 on one server."""
     random_numbers = np.random.default_rng(1)
     names = pd.Index([job_class.name for job_class in CLASSES])
+    nothing, core = np.zeros(CHUNK, np.int64), np.full(CHUNK, 1000)
     now_s = 0.0
     for begin in range(0, jobs, CHUNK):
         count = min(CHUNK, jobs - begin)
-        arrival_s = now_s + np.cumsum(random_numbers.exponential(1 / LOAD, count))
+        arrival_s = random_numbers.standard_exponential(count)
+        arrival_s /= LOAD
+        arrival_s[0] += now_s
+        np.cumsum(arrival_s, out=arrival_s)
         now_s = arrival_s[-1]
-        priority = random_numbers.integers(0, 3, count)
-        nothing = np.zeros(count, np.int64)
+        priority = random_numbers.integers(0, 3, count, np.int16)
         yield pd.DataFrame(
             {
                 "job": np.arange(begin, begin + count),
                 "arrival_s": arrival_s,
                 "job_class": pd.Categorical.from_codes(priority, names),
                 "priority": priority,
-                "cpu_milli": np.full(count, 1000),
-                "gpu_milli": nothing,
-                "memory_bytes": nothing,
-                "work_s": random_numbers.exponential(1, count),
+                "cpu_milli": core[:count],
+                "gpu_milli": nothing[:count],
+                "memory_bytes": nothing[:count],
+                "work_s": random_numbers.standard_exponential(count),
             },
             copy=False,
         )
