@@ -51,6 +51,13 @@ class System:
         )
         self._in_c = _System(*(array.ctypes.data for array in self._arrays), *sizes)
 
+    def write_to(self, out: KernelOutput) -> None:
+        """Have the C library write to these arrays instead."""
+        assert all(array.flags.c_contiguous for array in out)
+        self._arrays = (*self._arrays[: -len(out)], *out)
+        self._in_c.rows, self._in_c.allocations = (array.ctypes.data for array in out)
+        self._in_c.row_space, self._in_c.allocation_space = map(len, out)
+
     def run(self, chunk: NDArray[np.void], position: int, last: bool) -> tuple[int, int]:
         """Continue from `position` of `chunk` until the caller is needed; return why, and where.
 
