@@ -2,6 +2,7 @@
 
 import ctypes
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ class System:
 
     def __init__(self, m: KernelModel, s: KernelState, out: KernelOutput) -> None:
         """Have the C library use these arrays, which live as long as this."""
-        self._arrays = (*m, *s, *out)
+        self._arrays: tuple[NDArray[Any], ...] = (*m, *s, *out)
         assert all(array.flags.c_contiguous for array in self._arrays)
         sizes = (
             *(*m.paces.shape[1:], len(m.outages), *s.gpus.shape, len(s.queues)),
