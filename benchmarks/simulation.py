@@ -5,8 +5,8 @@
 A single queue of three priorities, non-preemptive, Poisson arrivals and exponential service, is
 simulated by us and by SimPy in turns; both generate their arrivals in the measured time and give
 the mean and the percentiles of response times by priority. We read the trace and add up what
-comes out in threads of their own, as `simulate` always does. Then tasks are placed as HEATS does
-on ten thousand nodes.
+comes out in threads of their own, as `simulate` always does. Then tasks of 160 shapes are placed
+as HEATS and Kubernetes do, on up to a hundred thousand nodes.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from common import save, spread
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
 from trimtab.policies.heats.policy import Heats
+from trimtab.policies.kubernetes import Kubernetes
 from trimtab.policies.priority import Priority
 from trimtab.simulation.simulate import simulate
 
@@ -37,23 +38,26 @@ def queue_trace(jobs: int) -> Iterator[pd.DataFrame]:
     """Jobs of three priorities at a load of 0.8 on one server."""
     random_numbers = np.random.default_rng(1)
     names = pd.Index([job_class.name for job_class in CLASSES])
+    nothing, core = np.zeros(CHUNK, np.int64), np.full(CHUNK, 1000)
     now_s = 0.0
     for begin in range(0, jobs, CHUNK):
         count = min(CHUNK, jobs - begin)
-        arrival_s = now_s + np.cumsum(random_numbers.exponential(1 / LOAD, count))
+        arrival_s = random_numbers.standard_exponential(count)
+        arrival_s /= LOAD
+        arrival_s[0] += now_s
+        np.cumsum(arrival_s, out=arrival_s)
         now_s = arrival_s[-1]
-        priority = random_numbers.integers(0, 3, count)
-        nothing = np.zeros(count, np.int64)
+        priority = random_numbers.integers(0, 3, count, np.int16)
         yield pd.DataFrame(
             {
                 "job": np.arange(begin, begin + count),
                 "arrival_s": arrival_s,
                 "job_class": pd.Categorical.from_codes(priority, names),
                 "priority": priority,
-                "cpu_milli": np.full(count, 1000),
-                "gpu_milli": nothing,
-                "memory_bytes": nothing,
-                "work_s": random_numbers.exponential(1, count),
+                "cpu_milli": core[:count],
+                "gpu_milli": nothing[:count],
+                "memory_bytes": nothing[:count],
+                "work_s": random_numbers.standard_exponential(count),
             },
             copy=False,
         )
@@ -105,8 +109,11 @@ def simpy_queue(jobs: int) -> dict[str, float]:
     return found
 
 
-def place_as_heats(tasks: int, nodes: int, types: int) -> dict[str, float]:
-    """Place tasks of ten classes in bursts on nodes of many types; return what came of it."""
+def place(rule: str, tasks: int, nodes: int, types: int, unit_milli: int) -> dict[str, float]:
+    """Place tasks of ten classes in bursts on nodes of many types; return what came of it.
+
+    A task has one to four units of cores.
+    """
     numbers = np.random.default_rng(2)
     node_types = tuple(
         NodeType(
@@ -123,7 +130,7 @@ def place_as_heats(tasks: int, nodes: int, types: int) -> dict[str, float]:
     classes = [JobClass(f"class_{at}", image_bytes=10**9, cold_start_s=1.0) for at in range(10)]
     cores = cluster.type_of_node
     capacity = sum(node_types[kind].cpu_milli * node_types[kind].levels[0].speed for kind in cores)
-    cpu = numbers.integers(1, 5, tasks) * 1000
+    cpu = numbers.integers(1, 5, tasks) * unit_milli
     work_s = numbers.uniform(300, 900, tasks)
     span_s = float((cpu * work_s).sum()) / capacity / 1.2
     arrival_s = np.sort(numbers.uniform(0, span_s, tasks) // (span_s / 40) * (span_s / 40))
@@ -147,7 +154,7 @@ def place_as_heats(tasks: int, nodes: int, types: int) -> dict[str, float]:
     run_time_s = np.broadcast_to((600 / speed)[None, :, None], shape)
     energy_j = run_time_s * watts[None, :, None]
     pull = np.array([1.0, 0.0])[:, None, None] * np.full((1, len(classes), types), 0.8)
-    policy = Heats(
+    heats = Heats(
         run_time_s,
         energy_j,
         np.ones(types, int),
@@ -157,12 +164,14 @@ def place_as_heats(tasks: int, nodes: int, types: int) -> dict[str, float]:
         set_up_s=pull,
         set_up_j=0 * pull,
     )
-    begun = time.perf_counter()
+    policy = heats if rule == "heats" else Kubernetes(nodes, np.ones(types, int))
+    begun, cpu_begun_s = time.perf_counter(), time.process_time()
     result = simulate(cluster, classes, trace, policy, keep_jobs=False, keep_allocations=False)
-    wall_s = time.perf_counter() - begun
+    wall_s, cpu_s = time.perf_counter() - begun, time.process_time() - cpu_begun_s
     every = result.total
     return {
         "wall_s": wall_s,
+        "cpu_s": cpu_s,
         "jobs": every.jobs,
         "migrations": every.migrations,
         "waiting_mean_s": every.waiting_mean_s,
@@ -187,9 +196,9 @@ def alone(*arguments: object) -> dict[str, float]:
 
 
 def measure(arguments: list[str]) -> dict[str, float]:
-    if arguments[0] == "heats":
-        place_as_heats(100, 20, 20)
-        figures = place_as_heats(*map(int, arguments[1:]))
+    if arguments[0] in ("heats", "kubernetes"):
+        place(arguments[0], 100, 20, 20, 1000)
+        figures = place(arguments[0], *map(int, arguments[1:]))
     else:
         figures = timed_queue(int(arguments[1]), arguments[0])
     # The kernel counts the peak in KiB.
@@ -205,7 +214,7 @@ def main() -> None:
     if arguments.alone:
         print(json.dumps(measure(arguments.alone)))
         return
-    alone("heats", 100, 20, 20)  # compiles, into the cache
+    alone("heats", 100, 20, 20, 1000)  # compiles, into the cache
     rows: dict[str, list[dict[str, float]]] = {"ours": [], "fewer": [], "simpy": []}
     for _ in range(arguments.repeats):
         rows["simpy"].append(alone("simpy", arguments.jobs // 30))
@@ -226,7 +235,10 @@ def main() -> None:
             "peak_rss_mb": spread([row["peak_rss_mb"] for row in rows["ours"]]),
             "peak_rss_mb_of_a_tenth": spread([row["peak_rss_mb"] for row in rows["fewer"]]),
             "response_s": {name: rows[name][0] for name in ("ours", "simpy")},
-            "heats": alone("heats", 1_000_000, 10_000, 20),
+            "heats": alone("heats", 1_000_000, 10_000, 20, 1000),
+            "kubernetes_of_1000_nodes": alone("kubernetes", 100_000, 1000, 20, 1000),
+            "heats_of_1000_nodes": alone("heats", 100_000, 1000, 20, 1000),
+            "heats_of_100000_nodes": alone("heats", 1_000_000, 100_000, 20, 4000),
         },
     )
 

@@ -13,15 +13,6 @@ static void start_first(struct system *s, int64_t number, struct place place) {
   start(s, slot, place.node, place.level);
 }
 
-static int64_t first_job(const struct system *s, int64_t number) {
-  return s->jobs[s->shapes[number].first].job;
-}
-
-static bool is_before(const struct system *s, int64_t number, int64_t other) {
-  return precedes(s->shapes[number].rank, first_job(s, number), s->shapes[other].rank,
-                  first_job(s, other));
-}
-
 static int64_t next_for(struct system *s, const struct node *node) {
   return next_that_fits(s, node->type, node->free_cpu, node->largest_gpu, node->free_memory);
 }

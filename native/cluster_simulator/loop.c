@@ -8,6 +8,7 @@
 #include "dispatch.h"
 #include "heap.h"
 #include "moves.h"
+#include "one_server.h"
 #include "queues.h"
 #include "running.h"
 
@@ -18,20 +19,6 @@ struct next {
   double time_s;
   enum what what;
 };
-
-static void arrive(struct system *s, const struct arrival *arrival) {
-  int64_t slot = s->clock->free_slot;
-  struct job *job = &s->jobs[slot];
-  s->clock->free_slot = job->after;
-  job->job = arrival->job, job->shape = arrival->shape, job->arrival_s = arrival->arrival_s;
-  job->work_s = job->left_s = arrival->work_s;
-  job->dropped = arrival->dropped;
-  job->first_s = NAN;
-  job->kept_s = job->wasted_s = job->set_up_s = job->sprinted_s = job->energy_j = 0.0;
-  job->evictions = job->migrations = job->sprinting = 0;
-  job->heap = NIL;
-  join(s, slot);
-}
 
 static void handle_outage(struct system *s) {
   const struct outage *outage = &s->outages[s->clock->outage++];
@@ -86,14 +73,18 @@ static struct next next_other(const struct system *s) {
   return next;
 }
 
-// All that it calls is inlined, with the link-time optimizer: a fifth of the time.
 // Continues from `position` of `count` arrivals until the caller is needed; returns why. `last`: no
 // arrivals follow. SAMPLE and MAINTAIN are at the time `now_s`; the caller sets the next one's time.
-EXPORTED __attribute__((flatten)) int trimtab_cluster_run(struct system *s, const struct arrival *arrivals, int64_t count,
-                                 int64_t *position, bool last) {
+// All that it calls is inlined: a fifth of the time.
+EXPORTED __attribute__((flatten)) int trimtab_cluster_run(struct system *s,
+                                                          const struct arrival *arrivals,
+                                                          int64_t count, int64_t *position,
+                                                          bool last) {
   struct clock *clock = s->clock;
   struct next other = next_other(s);
   for (;;) {
+    if (!clock->changed && has_one_server(s))
+      *position = serve_alone(s, arrivals, count, *position, last, other.time_s);
     if (*position == count && !last) return NEED_ARRIVALS;
     struct next next = {INFINITY, NOTHING};
     if (clock->in_heap > 0) next = (struct next){s->heap[0].time_s, JOBS_OWN};
@@ -121,7 +112,7 @@ EXPORTED __attribute__((flatten)) int trimtab_cluster_run(struct system *s, cons
         handle_own(s);
         continue;
       case ARRIVES:
-        arrive(s, &arrivals[(*position)++]);
+        join(s, enter(s, &arrivals[(*position)++]));
         continue;
       case EMPTY:
         stop_sprints(s);

@@ -56,6 +56,20 @@ static bool may_start(const struct system *s, const struct shape *shape) {
   return false;
 }
 
+int64_t enter(struct system *s, const struct arrival *arrival) {
+  int64_t slot = s->clock->free_slot;
+  struct job *job = &s->jobs[slot];
+  s->clock->free_slot = job->after;
+  job->job = arrival->job, job->shape = arrival->shape, job->arrival_s = arrival->arrival_s;
+  job->work_s = job->left_s = arrival->work_s;
+  job->dropped = arrival->dropped;
+  job->first_s = NAN;
+  job->kept_s = job->wasted_s = job->set_up_s = job->sprinted_s = job->energy_j = 0.0;
+  job->evictions = job->migrations = job->sprinting = 0;
+  job->heap = NIL;
+  return slot;
+}
+
 void join(struct system *s, int64_t slot) {
   struct job *job = &s->jobs[slot];
   struct shape *shape = shape_of(s, job);

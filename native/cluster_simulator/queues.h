@@ -8,12 +8,25 @@
 
 #include "system.h"
 
+static inline int64_t first_job(const struct system *s, int64_t number) {
+  return s->jobs[s->shapes[number].first].job;
+}
+
+// Returns whether the first job of shape `number` is served before that of shape `other`.
+static inline bool is_before(const struct system *s, int64_t number, int64_t other) {
+  int64_t rank = s->shapes[number].rank, other_rank = s->shapes[other].rank;
+  return rank < other_rank || (rank == other_rank && first_job(s, number) < first_job(s, other));
+}
+
 // Updates the tree of shapes with the first job of shape `number`; none, if it is aside.
 void renew(struct system *s, int64_t number);
 
 // Returns the shape whose first job is served next, of those that fit; or NIL. It runs on nodes of
 // the type `kind`; NIL: of any.
 int64_t next_that_fits(struct system *s, int64_t kind, int64_t cpu, int64_t gpu, int64_t memory);
+
+// Gives an arriving job a slot; returns it.
+int64_t enter(struct system *s, const struct arrival *arrival);
 
 // Puts a job into the queue of its shape, ordered by number. A new job goes to the end, without
 // effect on those before it. An evicted job came before those that never ran, so its place is

@@ -34,13 +34,10 @@ void end_sprint(struct system *s, struct job *job) {
   foresee_empty(s);
 }
 
-void start(struct system *s, int64_t slot, int64_t number, int64_t level) {
+void occupy(struct system *s, int64_t slot) {
   struct job *job = &s->jobs[slot];
   struct clock *clock = s->clock;
-  const struct shape *shape = shape_of(s, job);
-  int64_t kind = s->nodes[number].type;
-  double now_s = clock->now_s;
-  job->gpus = take(s, number, shape);
+  job->gpus = take(s, job->node, shape_of(s, job));
   clock->running++;
   job->before = clock->last_running, job->after = NIL;
   if (clock->last_running == NIL)
@@ -48,10 +45,14 @@ void start(struct system *s, int64_t slot, int64_t number, int64_t level) {
   else
     s->jobs[clock->last_running].after = slot;
   clock->last_running = slot;
+}
 
-  double pull_s = site_of(s, shape->job_class, kind)->pull_s;
-  const struct job_class *class = &s->classes[shape->job_class];
-  if (pull_s > 0.0 && has_image(s, shape->job_class, number)) pull_s = 0.0;
+void begin(struct system *s, int64_t slot, int64_t number, int64_t level) {
+  struct job *job = &s->jobs[slot];
+  int64_t job_class = shape_of(s, job)->job_class;
+  double now_s = s->clock->now_s, pull_s = site_of(s, job_class, s->nodes[number].type)->pull_s;
+  const struct job_class *class = &s->classes[job_class];
+  if (pull_s > 0.0 && has_image(s, job_class, number)) pull_s = 0.0;
   job->node = number, job->level = level, job->there = NIL;
   job->begun_s = job->allocation_s = now_s;
   if (isnan(job->first_s)) job->first_s = now_s;
@@ -63,6 +64,11 @@ void start(struct system *s, int64_t slot, int64_t number, int64_t level) {
   job->drawing_since_s = job->there_drawing_since_s = INFINITY;
   job->draw_s = pull_s > 0.0 ? now_s + pull_s : INFINITY;
   if (pull_s == 0.0) draw_here(s, job);
+}
+
+void start(struct system *s, int64_t slot, int64_t number, int64_t level) {
+  begin(s, slot, number, level);
+  occupy(s, slot);
   schedule(s, slot);
 }
 
@@ -123,8 +129,7 @@ static void leave(struct system *s, int64_t slot, enum ending end) {
     s->jobs[job->after].before = job->before;
 }
 
-void finish(struct system *s, int64_t slot) {
-  leave(s, slot, FINISHED);
+void record(struct system *s, int64_t slot) {
   struct job *job = &s->jobs[slot];
   struct clock *clock = s->clock;
   const struct shape *shape = shape_of(s, job);
@@ -150,6 +155,11 @@ void finish(struct system *s, int64_t slot) {
   };
   job->after = clock->free_slot;
   clock->free_slot = slot;
+}
+
+void finish(struct system *s, int64_t slot) {
+  leave(s, slot, FINISHED);
+  record(s, slot);
 }
 
 // Returns the service time of a job's attempt: that of a job of its class, drawn from the whole

@@ -9,6 +9,15 @@
 // Begins an execution: pull the image if it is missing, start up, work.
 void start(struct system *s, int64_t slot, int64_t node, int64_t level);
 
+// Begins an execution, of a job that has its place: writes the job's own fields.
+void begin(struct system *s, int64_t slot, int64_t node, int64_t level);
+
+// Takes the place of a job, and adds the job to those that run.
+void occupy(struct system *s, int64_t slot);
+
+// Records the end of a job that has left its place, and frees its slot.
+void record(struct system *s, int64_t slot);
+
 // Ends a job, records it, and frees its slot.
 void finish(struct system *s, int64_t slot);
 

@@ -158,7 +158,10 @@ def _about_nodes(cluster: Cluster, without_power: list[str]) -> Iterator[str]:
     if len(without_power) < len(cluster.node_types):
         yield "energy is modelled, by the idle and the busy power in conf/hardware"
     if curved := [each.name for each in cluster.node_types if each.load_curve]:
-        yield f"energy of {', '.join(curved)} grows linearly with the load: no load_curve is used"
+        yield (
+            f"the load_curve of {', '.join(curved)} counts in energy; power caps, and policies that"
+            " compare energies, take power to grow linearly with the load"
+        )
     if 0 < len(without_power) < len(cluster.node_types):
         yield f"no power is known of {', '.join(without_power)}: it counts as none"
 

@@ -13,7 +13,7 @@ from trimtab.batch.kernel import layout
 from trimtab.batch.kernel.layout import NIL, NO_CAP, WHOLE_GPU, BatchState
 from trimtab.batch.nodes import has_gpu_type
 from trimtab.batch.policies.base import BatchPolicy, answers
-from trimtab.batch.power import milliwatts, node_power, power_of_parts
+from trimtab.batch.power import cores_power_of_parts, milliwatts, node_power, power_of_parts
 from trimtab.batch.sleep import Sleep
 from trimtab.batch.throughputs import Throughputs
 from trimtab.clusters.cluster import Cluster, NodeType
@@ -26,14 +26,15 @@ class Kinds(NamedTuple):
     """The kinds of parts of some jobs, and what they are on each node type: [kind, type].
 
     `of_job` is the kind of each job, `rows` the demands. `slowdown` is the run time relative to the
-    recorded one, infinite where no part fits. `power_w`: of one part, above idle. `most_parts`:
-    that fit the empty nodes of the type.
+    recorded one, infinite where no part fits. `power_w`: of one part, above idle; `cores_w`: of
+    its cores alone. `most_parts`: that fit the empty nodes of the type.
     """
 
     of_job: NDArray[np.int64]
     rows: NDArray[np.void]
     slowdown: NDArray[np.float64]
     power_w: NDArray[np.float64]
+    cores_w: NDArray[np.float64]
     most_parts: NDArray[np.int64]
 
 
@@ -92,12 +93,13 @@ def kinds_of(jobs: pd.DataFrame, cluster: Cluster, throughputs: Throughputs | No
     for name in ("cpu", "memory", "gpu", "distinct"):
         rows[name] = distinct[name]
     shape = (len(rows), len(cluster.node_types))
-    slowdown, power_w = np.full(shape, np.inf), np.zeros(shape)
+    slowdown, power_w, cores_w = np.full(shape, np.inf), np.zeros(shape), np.zeros(shape)
     most_parts = np.zeros(shape, np.int64)
     for number, (node_type, count) in enumerate(
         zip(cluster.node_types, cluster.counts, strict=True)
     ):
         power_w[:, number] = power_of_parts(rows, node_type, -1)
+        cores_w[:, number] = cores_power_of_parts(rows, node_type, -1)
         most_parts[:, number] = count * _parts_of_a_node(rows, node_type)
     for on_gpus in (False, True):
         speeds = speeds_of(cluster, on_gpus)
@@ -112,7 +114,7 @@ def kinds_of(jobs: pd.DataFrame, cluster: Cluster, throughputs: Throughputs | No
     if throughputs is not None:
         throughputs.apply(slowdown, distinct, rows["gpu"] > 0, cluster)
     slowdown[most_parts == 0] = np.inf
-    return Kinds(of_job, rows, slowdown, power_w, most_parts)
+    return Kinds(of_job, rows, slowdown, power_w, cores_w, most_parts)
 
 
 def with_room(jobs: pd.DataFrame, kinds: Kinds) -> NDArray[np.bool_]:
@@ -129,7 +131,7 @@ def at_levels(kinds: Kinds, cluster: Cluster, policy: BatchPolicy) -> Kinds:
     """
     most = max(len(node_type.levels) for node_type in cluster.node_types)
     slowdown = np.full((*kinds.slowdown.shape, most), np.inf)
-    power_w = np.zeros_like(slowdown)
+    power_w, cores_w = np.zeros_like(slowdown), np.zeros_like(slowdown)
     for number, node_type in enumerate(cluster.node_types):
         for level, at_level in enumerate(node_type.levels):
             relative = node_type.levels[-1].speed / at_level.speed
@@ -139,6 +141,7 @@ def at_levels(kinds: Kinds, cluster: Cluster, policy: BatchPolicy) -> Kinds:
                 concerned, relative, 1.0
             )
             power_w[:, number, level] = power_of_parts(kinds.rows, node_type, level)
+            cores_w[:, number, level] = cores_power_of_parts(kinds.rows, node_type, level)
     able = np.isfinite(slowdown)
     energy_j = np.where(able, power_w * np.where(able, slowdown, 0.0), np.inf)
     with answers(policy, "level"):
@@ -161,6 +164,7 @@ def at_levels(kinds: Kinds, cluster: Cluster, policy: BatchPolicy) -> Kinds:
     return kinds._replace(
         slowdown=np.take_along_axis(slowdown, at, 2)[..., 0],
         power_w=np.take_along_axis(power_w, at, 2)[..., 0],
+        cores_w=np.take_along_axis(cores_w, at, 2)[..., 0],
     )
 
 

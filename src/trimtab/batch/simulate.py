@@ -13,7 +13,14 @@ from trimtab.batch.figures import bounded_slowdown
 from trimtab.batch.images import ImageStart
 from trimtab.batch.interruptions.preemption import Preemption, set_tiers
 from trimtab.batch.interruptions.rounds import assign_round
-from trimtab.batch.interruptions.runs import Runs, all_runs, interruptions_of, runs_table
+from trimtab.batch.interruptions.runs import (
+    Runs,
+    all_runs,
+    allocations_of,
+    beyond_linear_j,
+    interruptions_of,
+    runs_table,
+)
 from trimtab.batch.interruptions.spot import Reclaims, with_stand_ins
 from trimtab.batch.kernel.groups import with_groups
 from trimtab.batch.kernel.layout import (
@@ -121,7 +128,8 @@ def simulate_batch(
     images = images or {}
     interrupts = policy.rounds or preemption is not None or reclaims is not None
     state = build_state(jobs, kinds, cluster, policy, sleeps, power_cap_w, images, interrupts)
-    state.clock["keeps"] = keep_allocations
+    curved = any(node_type.load_curve for node_type in cluster.node_types)
+    state.clock["keeps"] = keep_allocations or curved
     state.clock["link_bytes_per_s"] = registry_bytes_per_s
     if preemption is not None:
         set_tiers(state, jobs, preemption)
@@ -130,6 +138,8 @@ def simulate_batch(
     state = _run(jobs, state, cluster, policy, reclaims)
     runs, rows = all_runs(state), state.jobs[: len(jobs)]
     table = runs_table(runs, rows, kinds.power_w, cluster)
+    if curved:
+        table["energy_j"] += beyond_linear_j(runs, state, kinds.rows, kinds.cores_w, cluster)
     assert not np.isnan(rows["start_s"]).any()
     schedule = _schedule(jobs, table)
     return BatchResult(
@@ -142,7 +152,7 @@ def simulate_batch(
         pulls=_pulls(runs, rows, images),
         pulled_bytes=float(runs["pulled_bytes"].sum()),
         cold_starts=len(np.unique(runs["job"][runs["pulls"] > 0])),
-        allocations=_allocations(jobs, runs, state) if keep_allocations else None,
+        allocations=allocations_of(jobs, runs, state) if keep_allocations else None,
         runs=table.assign(job=jobs["job"].to_numpy()[table["job"]]),
         interruptions=interruptions_of(runs, rows, kinds.rows),
     )
@@ -238,17 +248,6 @@ def _pulls(runs: Runs, rows: NDArray[np.void], images: Mapping[str, ImageStart])
     image = rows["image"][runs["job"]]
     np.add.at(pulls, image[image != NIL], runs["pulls"][image != NIL])
     return dict(zip(images, pulls.tolist(), strict=True))
-
-
-def _allocations(jobs: pd.DataFrame, runs: Runs, s: BatchState) -> pd.DataFrame:
-    rows = []
-    of_job = jobs["job"].to_numpy()[runs["job"]].tolist()
-    for run_number, (job, first) in enumerate(zip(of_job, runs["first"].tolist(), strict=True)):
-        entry = first
-        while entry != NIL:
-            node, parts, gpus, entry = s.allocations[entry].tolist()
-            rows.append((job, node, parts, gpus, run_number))
-    return pd.DataFrame(rows, columns=["job", "node", "parts", "gpus", "run"])
 
 
 def _totals(

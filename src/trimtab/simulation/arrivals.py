@@ -269,7 +269,7 @@ class Arrivals:
 
 def _whole(frame: pd.DataFrame, name: str) -> NDArray[np.int64]:
     column = frame[name]
-    if column.hasnans:
+    if column.dtype.kind not in "iu" and column.hasnans:
         raise UserError(f"trace: column {name} has missing values")
     return np.ascontiguousarray(column, np.int64)
 

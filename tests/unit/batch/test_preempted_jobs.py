@@ -28,7 +28,7 @@ def table(jobs: list[Job]) -> pd.DataFrame:
     return jobs_of(
         [
             {"submit_s": each.submit_s, "run_s": each.run_s, "cpu_milli": 1000 * each.cores,
-             "priority": each.tier}
+             "priority": each.tier, "estimate_s": each.estimate_s}
             for each in jobs
         ]
     )  # fmt: skip
@@ -39,16 +39,21 @@ def queues(draw: st.DrawFn) -> list[Job]:
     jobs, now_s = [], 0.0
     for _ in range(draw(st.integers(1, 14))):
         now_s += draw(st.sampled_from([0, 1, 7, 40]))
-        of_job = draw(st.integers(0, 100)), draw(st.integers(1, 6)), draw(st.integers(-1, 2))
-        jobs.append(Job(now_s, float(of_job[0]), *of_job[1:]))
+        run_s, over_s = (
+            float(draw(st.integers(0, 100))),
+            draw(st.sampled_from([0.0, 0.0, 9.0, 60.0])),
+        )
+        cores, tier = draw(st.integers(1, 6)), draw(st.integers(-1, 2))
+        jobs.append(Job(now_s, float(run_s), cores, tier, max(1.0, run_s + over_s)))
     return jobs
 
 
+@pytest.mark.parametrize("policy", plain_preemption.DISCIPLINES)
 @settings(max_examples=150, deadline=None)
 @given(jobs=queues())
-def test_runs_are_those_of_the_plain_simulator(jobs: list[Job]) -> None:
-    result = run(table(jobs), 6, "fcfs", BY_PRIORITY)
-    interrupted, last = plain_preemption.simulate(jobs, 6)
+def test_runs_are_those_of_the_plain_simulator(policy: str, jobs: list[Job]) -> None:
+    result = run(table(jobs), 6, policy, BY_PRIORITY)
+    interrupted, last = plain_preemption.simulate(jobs, 6, policy)
     found = list(result.runs[["job", "start_s", "end_s"]].itertuples(index=False, name=None))
     count = result.interruptions.preemptions
     assert sorted(found[:count]) == sorted(map(tuple, interrupted))

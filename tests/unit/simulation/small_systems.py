@@ -1,6 +1,7 @@
 """Small systems of every kind: clusters, classes, traces and policies, for hypothesis."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +21,8 @@ CLASSES = ("small", "big", "image")
 # More shapes than the kernel tries one by one, of demands that no unit divides.
 _odd = st.integers(0, 1999)
 _BY_PRIORITY = ("priority", "priority", "dias", "dias")
+# HEATS most, as it does most.
+_KINDS = (*["heats"] * 4, "heats as released", "kubernetes", "fcfs", *_BY_PRIORITY)
 # On a coarse grid many events fall on one instant; between its points none does.
 times = st.one_of(st.integers(0, 24).map(lambda step: step / 4), st.floats(0, 6, width=32))
 positive = st.one_of(st.integers(1, 16).map(lambda step: step / 4), st.floats(0.125, 4, width=32))
@@ -60,7 +63,7 @@ def outages(draw: st.DrawFn, nodes: int) -> list[Outage]:
 
 
 @st.composite
-def policies(draw: st.DrawFn, cluster: Cluster) -> Policy:
+def policies(draw: st.DrawFn, cluster: Cluster, kinds: Sequence[str] = _KINDS) -> Policy:
     types = len(cluster.node_types)
     levels = [len(node_type.levels) for node_type in cluster.node_types]
     table = st.floats(0.5, 8, width=16)
@@ -69,10 +72,7 @@ def policies(draw: st.DrawFn, cluster: Cluster) -> Policy:
         size = math.prod(shape)
         return np.reshape(draw(st.lists(table, min_size=size, max_size=size)), shape)
 
-    kind = draw(
-        # HEATS most, as it does most.
-        st.sampled_from([*["heats"] * 4, "heats as released", "kubernetes", "fcfs", *_BY_PRIORITY])
-    )
+    kind = draw(st.sampled_from(kinds))
     if kind == "fcfs":
         level = draw(st.sampled_from([0, -1]))
         return FirstComeFirstServed(head_of_line=draw(st.booleans()), level=level)
@@ -182,3 +182,19 @@ def crowds(draw: st.DrawFn) -> System:
         }
     )
     return replace(system, trace=trace)
+
+
+@st.composite
+def single_servers(draw: st.DrawFn) -> System:
+    """A queue before one node, on which no two jobs fit; or two, if each takes just half."""
+    node = replace(draw(node_types("a")), gpu_milli=0)
+    cluster = Cluster((node,), (1,), tuple(draw(outages(1))))
+    image_bytes = draw(st.sampled_from([0, 2]))
+    image = JobClass("image", image_bytes=image_bytes, cold_start_s=draw(st.sampled_from([0, 0.5])))
+    trace = draw(traces(draw(st.integers(1, 30))))
+    half = node.cpu_milli // 2
+    least = draw(st.sampled_from([half, half + 1, half + 1, half + 1]))
+    trace["cpu_milli"] = np.clip(trace["cpu_milli"] + half, least, node.cpu_milli)
+    trace["gpu_milli"] = 0
+    classes = (JobClass("small"), JobClass("big"), image)
+    return System(cluster, classes, trace, draw(policies(cluster, ("fcfs", *_BY_PRIORITY))))

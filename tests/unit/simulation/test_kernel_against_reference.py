@@ -7,7 +7,7 @@ import pandas as pd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from small_systems import System, crowds, systems
+from small_systems import System, crowds, single_servers, systems
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
 from trimtab.policies.heats.policy import Heats
@@ -28,6 +28,12 @@ def test_every_event_is_the_same(system: System, size: int) -> None:
 @given(crowds(), st.integers(5, 60))
 def test_every_event_is_the_same_where_many_wait(system: System, size: int) -> None:
     _check_same(system, size)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(single_servers(), st.integers(1, 30))
+def test_every_event_is_the_same_at_one_server(system: System, size: int) -> None:
+    _check_same(system, size, allocations=False)
 
 
 def test_the_power_of_a_paused_migration_stops_at_its_own_node() -> None:
@@ -56,9 +62,9 @@ def test_the_power_of_a_paused_migration_stops_at_its_own_node() -> None:
     assert rows["migrations"].tolist() == [0, 0, 1]
 
 
-def _check_same(system: System, size: int) -> NDArray[np.void]:
+def _check_same(system: System, size: int, allocations: bool = True) -> NDArray[np.void]:
     """Check that both engines do the same with a system; return its finished jobs."""
-    demand = SimulationRequest(1.5, True, math.inf, None)
+    demand = SimulationRequest(1.5, allocations, math.inf, None)
     checked = Arrivals(system.cluster, system.job_classes, {}, 0)
     times = service_times_of([checked.chunk(system.trace)], checked.shapes, len(system.job_classes))
     results = []
@@ -67,13 +73,11 @@ def _check_same(system: System, size: int) -> NDArray[np.void]:
         engine = engine_type(arrivals, system.policy, demand)
         chunks = [system.trace[at : at + size] for at in range(0, len(system.trace), size)]
         batches = [(batch.rows, batch.allocations, batch.load) for batch in engine.run(chunks)]
-        rows, allocations = (np.concatenate([batch[part] for batch in batches]) for part in (0, 1))
-        results.append(
-            (rows, allocations, [row for batch in batches for row in batch[2]], engine.end())
-        )
-    (rows, allocations, load, end), (rows_2, allocations_2, load_2, end_2) = results
-    for name in allocations.dtype.names:
-        np.testing.assert_array_equal(allocations[name], allocations_2[name], name)
+        rows, stays = (np.concatenate([batch[part] for batch in batches]) for part in (0, 1))
+        results.append((rows, stays, [row for batch in batches for row in batch[2]], engine.end()))
+    (rows, stays, load, end), (rows_2, stays_2, load_2, end_2) = results
+    for name in stays.dtype.names if allocations else ():
+        np.testing.assert_array_equal(stays[name], stays_2[name], name)
     for name in rows.dtype.names:
         if name == "energy_j":
             np.testing.assert_allclose(rows[name], rows_2[name], rtol=1e-9, atol=1e-9)

@@ -8,7 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trimtab.batch.kernel import layout
-from trimtab.batch.kernel.layout import BatchState
+from trimtab.batch.kernel.layout import NIL, BatchState
+from trimtab.batch.power import curved_s
 from trimtab.clusters.cluster import Cluster
 from trimtab.records.batch.comparison import Interruptions
 from trimtab.records.batch.tables import BATCH_RUNS
@@ -62,6 +63,46 @@ def runs_table(
         energy_j=power_w * ran_s(runs),
     )
     return pd.DataFrame(table[BATCH_RUNS.names])
+
+
+def allocations_of(jobs: pd.DataFrame, runs: Runs, s: BatchState) -> pd.DataFrame:
+    """Return job, node, parts, GPUs as bits and run, a row for each node of a run."""
+    run, entries = _entries(runs, s)
+    columns = {name: entries[name] for name in ("node", "parts", "gpus")}
+    return pd.DataFrame({"job": jobs["job"].to_numpy()[runs["job"][run]], **columns, "run": run})
+
+
+def beyond_linear_j(
+    runs: Runs,
+    s: BatchState,
+    kinds: NDArray[np.void],
+    cores_w: NDArray[np.float64],
+    cluster: Cluster,
+) -> NDArray[np.float64]:
+    """Return the energy of each run, less what it would be if load curves were linear.
+
+    `cores_w` [kind, type] is what the cores of a part draw then. Allocations were kept.
+    """
+    run, entries = _entries(runs, s)
+    kind, parts = s.jobs["kind"][runs["job"]][run], entries["parts"]
+    start_s, end_s = (runs["end_s"] - ran_s(runs))[run], runs["end_s"][run]
+    as_linear_s = curved_s(entries["node"], start_s, end_s, kinds["cpu"][kind] * parts, cluster)
+    more_j = cores_w[kind, runs["type"][run]] * parts * (as_linear_s - (end_s - start_s))
+    return np.bincount(run, more_j, len(runs["job"])).astype(np.float64)
+
+
+def _entries(runs: Runs, s: BatchState) -> tuple[NDArray[np.int64], NDArray[np.void]]:
+    """Return the run and the ALLOCATION of each node that a run has."""
+    run, entry = np.arange(len(runs["job"])), runs["first"]
+    of_run, found = [], []
+    while len(run):
+        run, entry = run[entry != NIL], entry[entry != NIL]
+        of_run.append(run)
+        found.append(s.allocations[entry])
+        entry = found[-1]["next"]
+    numbers = np.concatenate(of_run)
+    order = np.argsort(numbers, kind="stable")
+    return numbers[order], np.concatenate(found)[order]
 
 
 def interruptions_of(runs: Runs, rows: NDArray[np.void], kinds: NDArray[np.void]) -> Interruptions:

@@ -17,7 +17,7 @@ from trimtab.simulation.kernel.shapes import with_shapes
 from trimtab.simulation.prefetcher import Prefetcher
 
 _SLOTS = 1024
-_ROWS = 1 << 16
+_ROWS = 1 << 14  # few enough that freed memory is used again
 _EMPTY = np.zeros(0, layout.ARRIVAL)
 
 
@@ -58,8 +58,8 @@ class KernelSimulator:
         self, chunks: Iterator[tuple[NDArray[np.void], NDArray[np.void]]]
     ) -> Iterator[Batch]:
         chunk, position, last = _EMPTY, 0, False
+        system = self._system()
         while True:
-            system = System(self._model, self._state, self._output)
             reason, position = system.run(chunk, position, last)
             while reason == layout.SAMPLE:
                 self._sample()
@@ -73,18 +73,25 @@ class KernelSimulator:
                     if len(shapes):
                         self._state = with_shapes(self._model, self._state, self._known, shapes)
                         self._known += len(shapes)
+                        system = self._system()
             elif reason == layout.NEED_SLOTS:
                 self._state = with_slots(self._state, 2 * len(self._state.jobs))
+                system = self._system()
             elif reason == layout.NEED_OUTPUT:
                 yield from self._flush()
                 self._make_room()
+                system.write_to(self._output)
             elif reason == layout.MAINTAIN:
                 yield from self._flush()
                 self._maintain()
+                system = self._system()
             else:
                 assert reason == layout.DONE
                 yield from self._flush()
                 return
+
+    def _system(self) -> System:
+        return System(self._model, self._state, self._output)
 
     def end(self) -> End:
         """Return the end of the simulation."""

@@ -2,6 +2,7 @@
 
 import ctypes
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,13 +44,20 @@ class System:
 
     def __init__(self, m: KernelModel, s: KernelState, out: KernelOutput) -> None:
         """Have the C library use these arrays, which live as long as this."""
-        self._arrays = (*m, *s, *out)
+        self._arrays: tuple[NDArray[Any], ...] = (*m, *s, *out)
         assert all(array.flags.c_contiguous for array in self._arrays)
         sizes = (
             *(*m.paces.shape[1:], len(m.outages), *s.gpus.shape, len(s.queues)),
             *(len(out.rows), len(out.allocations)),
         )
         self._in_c = _System(*(array.ctypes.data for array in self._arrays), *sizes)
+
+    def write_to(self, out: KernelOutput) -> None:
+        """Have the C library write to these arrays instead."""
+        assert all(array.flags.c_contiguous for array in out)
+        self._arrays = (*self._arrays[: -len(out)], *out)
+        self._in_c.rows, self._in_c.allocations = (array.ctypes.data for array in out)
+        self._in_c.row_space, self._in_c.allocation_space = map(len, out)
 
     def run(self, chunk: NDArray[np.void], position: int, last: bool) -> tuple[int, int]:
         """Continue from `position` of `chunk` until the caller is needed; return why, and where.
