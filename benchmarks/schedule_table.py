@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import slurm_images_table
 from common import load
 from scipy.stats import binom
 
 Row = tuple[str, str, str, str]
 RESULTS = (
-    "simulation", "batch", "worth", "queueing", "analytic", "spark", "schedules", "da_nearest",
-    "traces",
+    "simulation", "batch", "worth", "slurm_images", "queueing", "analytic", "spark", "schedules",
+    "da_nearest", "traces",
 )  # fmt: skip
 _RECORDED = "datacenter/"
 
@@ -299,6 +300,7 @@ _ROWS = {
     "simulation": _simulation,
     "batch": _batch,
     "worth": _worth,
+    "slurm_images": slurm_images_table.rows,
     "queueing": _queueing,
     "analytic": _analytic,
     "spark": _spark,

@@ -32,6 +32,22 @@ class Builder:
 
     def build(self, case: Case, image: str, folder: Path) -> None:
         """Have the engine know `case` as `image`, made in `folder`."""
+        root = self.root(case, folder)
+        tar = f"tar --numeric-owner --xattrs --one-file-system -C {shlex.quote(str(root))} -c ."
+        change = f"--change 'VOLUME {case.volume}'" if case.volume else ""
+        run(
+            [
+                "bash",
+                "-o",
+                "pipefail",
+                "-c",
+                f"{tar} | docker -H {self._address} import {change} - {image}",
+            ]
+        )
+        shutil.rmtree(root)
+
+    def root(self, case: Case, folder: Path) -> Path:
+        """Return the root file system of `case`, made in `folder` without the engine."""
         root = folder / "root"
         run(["cp", "-a", self._base(case.base), root])
         if case.packages:
@@ -47,18 +63,7 @@ class Builder:
             (root / path).write_text(text)
         if case.set_up:
             run(["chroot", root, "sh", "-c", case.set_up], timeout=900)
-        tar = f"tar --numeric-owner --xattrs --one-file-system -C {shlex.quote(str(root))} -c ."
-        change = f"--change 'VOLUME {case.volume}'" if case.volume else ""
-        run(
-            [
-                "bash",
-                "-o",
-                "pipefail",
-                "-c",
-                f"{tar} | docker -H {self._address} import {change} - {image}",
-            ]
-        )
-        shutil.rmtree(root)
+        return root
 
     def _add_conda_environment(self, root: Path, prefix: str, folder: Path) -> None:
         debian, channel, tools = (folder / name for name in ("debian", "channel", "tools"))
