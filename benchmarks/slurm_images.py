@@ -1,7 +1,7 @@
 """Mean response of a queue on the real Slurm, with and without slim images, beside `trimtab worth`.
 
     python benchmarks/slurm_images.py make FOLDER        # root, after make deps-slurm deps-images
-    python benchmarks/slurm_images.py measure FOLDER     # jobs one by one
+    python benchmarks/slurm_images.py measure FOLDER     # jobs one by one, before each queue
     python benchmarks/slurm_images.py queue FOLDER --seed 1
     python benchmarks/slurm_images.py explain FOLDER     # of all queues that ran
 
@@ -12,7 +12,8 @@ is as fast as MBIT_PER_S for each node, and unpacks it.
 `measure` runs each image's job alone, on a node without the image and with it, and jobs that sleep,
 for what Slurm itself takes. From these, the model of `trimtab worth` predicts the queue before
 `queue` runs it, first with the original images and then with the slim ones. The machine is not
-always as fast: `explain` repeats the prediction with the program times of each queue.
+always as fast: measure right before each queue. `explain` repeats predictions with the times of
+unpacking and programs in each queue.
 """
 
 import argparse
@@ -54,7 +55,7 @@ from trimtab.images.merging import merged_view
 from trimtab.images.writing.repacking import repack
 
 RESULTS = "slurm_images"
-SLEEPERS = 60
+ROUNDS, SLEEPERS = 2, 60
 
 
 def make(folder: Path) -> None:
@@ -101,25 +102,22 @@ def slurm_takes(on: Running) -> list[float]:
 
 
 def measure(folder: Path) -> None:
-    """Run jobs one by one, cold and warm, and jobs that sleep; add what they take to the results.
-
-    Prior queues are left out, as their predictions were made of less.
-    """
-    before: Any = (load(RESULTS) or {}).get("measured", {})
-    steps: dict[str, Any] = before.get("images", {})
+    """Run jobs one by one, cold and warm, and jobs that sleep; save what they take."""
+    steps: dict[str, Any] = {}
     answers: dict[str, set[str]] = {}
     with running(folder) as on:
         node = on.slurm.nodes[0].name
         slurm_s = slurm_takes(on)
-        for name in PROGRAMS:
-            for side in SIDES:
-                own = on.registries[name, side], f"{name}-{side}"
-                words = (*own, *command_of(folder, name, side))
-                for _ in range(2):  # cold, warm
-                    [found] = wait(on, [submit(on, *words, node=node)]).values()
-                    add_steps(steps.setdefault(f"{name}-{side}", {}), found)
-                    answers.setdefault(name, set()).add(found["answer"])
-                shutil.rmtree(on.place / node / f"{name}-{side}")
+        for _ in range(ROUNDS):
+            for name in PROGRAMS:
+                for side in SIDES:
+                    own = on.registries[name, side], f"{name}-{side}"
+                    words = (*own, *command_of(folder, name, side))
+                    for _ in range(2):  # cold, warm
+                        [found] = wait(on, [submit(on, *words, node=node)]).values()
+                        add_steps(steps.setdefault(f"{name}-{side}", {}), found)
+                        answers.setdefault(name, set()).add(found["answer"])
+                    shutil.rmtree(on.place / node / f"{name}-{side}")
         version = on.slurm.call("sinfo", "--version").strip()
     figures: dict[str, Any] = {
         "slurm": version,
@@ -128,14 +126,15 @@ def measure(folder: Path) -> None:
         "cores_of_a_node": CORES,
         "mbit_per_s": MBIT_PER_S,
         "answers": {name: sorted(each) for name, each in answers.items()},
-        "slurm_takes_s": [*before.get("slurm_takes_s", []), *slurm_s],
+        "slurm_takes_s": slurm_s,
         "images": {
             f"{name}-{side}": {**steps[f"{name}-{side}"], "bytes": bytes_of(folder, name, side)}
             for name in PROGRAMS
             for side in SIDES
         },
     }
-    save(RESULTS, {"measured": figures, "queues": {}})
+    queues: Any = (load(RESULTS) or {}).get("queues", {})
+    save(RESULTS, {"measured": figures, "queues": queues})
     print(json.dumps(figures, indent=1))
 
 
@@ -194,6 +193,7 @@ def measure_queue(folder: Path, seed: int) -> None:
               flush=True)  # fmt: skip
     found: Any = load(RESULTS)
     found["queues"][str(seed)] = {
+        "alone": measured,
         "jobs": [each._asdict() for each in queue],
         "predicted": predicted,
         "predicted_by_size": by_size,
@@ -209,7 +209,7 @@ def explain(folder: Path) -> None:
         queue = [QueuedJob(**job) for job in each["jobs"]]
         each["predicted_as_fast"] = {
             side: predict(
-                as_fast_as(found["measured"], queue, each["measured"][side]["jobs"], side),
+                as_fast_as(each["alone"], queue, each["measured"][side]["jobs"], side),
                 queue, folder,
             )[side]
             for side in SIDES
