@@ -71,7 +71,7 @@ def test_children_that_nobody_waits_for_count(tmp_path: Path) -> None:
         "if not os.fork(): burn(1.0); os._exit(0)\n"
         "os.close(w); os.read(r, 1)\n",
     )
-    assert 0.5 < run.counts["cpu_s"] < 1.6
+    assert 0.15 < run.counts["cpu_s"] < 1.6  # a busy machine looks rarely; without: below 0.1
 
 
 def test_a_process_left_behind_is_ended_and_told(tmp_path: Path) -> None:
