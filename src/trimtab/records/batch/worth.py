@@ -201,4 +201,6 @@ def percent(change: float, before: float) -> str:
 
 def _rounded(value: float) -> str:
     size = abs(value)
+    if 1e-4 <= size < 0.1:  # two digits behind the point would say little of a small queue's EUR
+        return f"{value:.3g}"
     return f"{value:,.{2 if size < 10 else 1 if size < 1000 else 0}f}"
