@@ -92,15 +92,17 @@ class _Told(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         told: Any = record
-        if isinstance(getattr(record, "input", None), list) and hasattr(record, "reason"):
+        if not isinstance(getattr(record, "input", None), list):
+            return True
+        if hasattr(record, "reason"):
             other = "Set of input files has changed since last execution"
             told.reason = self._edited(told)
             if other in told.reason:
                 named = _listed(self._other_inputs(told)) or "their order"
                 told.reason = told.reason.replace(other, f"Other input files: {named}")
-            own = [path for path in told.input if path not in self._sources]
-            if count := len(told.input) - len(own):
-                told.input = [*own, f"{count} source files"]
+        own = [path for path in told.input if path not in self._sources]
+        if count := len(told.input) - len(own):
+            told.input = [*own, f"{count} source files"]
         return True
 
     def _edited(self, told: Any) -> str:

@@ -1,8 +1,12 @@
 """Reasons name what has changed, from what to what."""
 
 import json
+import logging
 
-from trimtab.workflow.rerun_reasons import changes_of
+import pytest
+from snakemake.logging import logger
+
+from trimtab.workflow.rerun_reasons import changes_of, explain_reasons
 
 
 def changes(before: object, now: object) -> str:
@@ -36,3 +40,17 @@ def test_many_changes_and_long_values_stay_short() -> None:
 
 def test_what_is_no_json_is_told_as_it_is() -> None:
     assert changes_of({"'a'"}, {"'b'"}) == "parameter: \"'a'\" -> \"'b'\""
+
+
+def test_of_the_sources_of_a_failed_job_only_the_number_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[logging.LogRecord] = []
+    monkeypatch.setattr(logger, "filters", [])
+    monkeypatch.setattr(
+        logger, "handle", lambda record: logger.filter(record) and told.append(record)
+    )
+    explain_reasons(None, {"src/a.py", "src/b.py"})
+    logger.error("Error in rule profile", extra={"input": ["src/a.py", "given.csv", "src/b.py"]})
+    [record] = told
+    assert record.__dict__["input"] == ["given.csv", "2 source files"]

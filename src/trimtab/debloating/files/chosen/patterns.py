@@ -53,8 +53,10 @@ def paths_matching(tree: FileTree, pattern: str, key: str = "keep_paths") -> set
             if node.kind is FileType.FOLDER:
                 found.update(tree.below(path))
     if not found:
+        folders = (path for path, node in tree.nodes.items() if node.kind is FileType.FOLDER)
+        example = tree.seen(min((path for path in folders if path != "/"), default=""))
         raise UserError(
             f"{key}: {pattern!r} given, expected a path or pattern of the environment, such as"
-            f" '{tree.seen('/srv')}/**'; it has nothing of this name"
+            f" '{example}/**'; it has nothing of this name"
         )
     return {tree.seen(path) for path in found}
