@@ -10,18 +10,22 @@ from pathlib import Path
 
 from trimtab.debloating.snapshots.guards import digest_of_names
 from trimtab.debloating.snapshots.installing import guards_in
+from trimtab.records.misses.brought_back import STATE_FILE
 
 
 def changes(environment: Path) -> list[str]:
-    """Return a change in words for each snapshot of the slim `environment` that is used no more.
+    """Return the changes for which snapshots of the slim `environment` are used no more, in words.
 
-    Nobody but the owner of a snapshot may read what it is compared with: for others there is none.
+    Of each snapshot it is the first one; what several have in common stands once. Nobody but the
+    owner of a snapshot may read what it is compared with: for others there is none.
     """
     try:
         all_guards = guards_in(environment).values()
     except PermissionError:
         return []
-    return [change for guards in all_guards for change in _first_change(guards)]
+    found = dict.fromkeys(change for guards in all_guards for change in _first_change(guards))
+    state = f"{os.path.abspath(environment / STATE_FILE)} was changed"
+    return ["something removed came back" if change == state else change for change in found]
 
 
 def _first_change(guards: bytes) -> Iterator[str]:

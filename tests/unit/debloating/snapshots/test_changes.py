@@ -67,3 +67,16 @@ def test_a_change_is_named(environment: Path, read: Path, command: str, said: st
 def test_a_damaged_file_is_told(environment: Path) -> None:
     (environment / "trimtab/snapshots/guards").write_bytes(b"=first-1\0f1 2\0.\0")
     assert changes(environment) == ["it is damaged"]
+
+
+def test_what_came_back_is_told_once_of_all_snapshots(tmp_path: Path) -> None:
+    state = tmp_path / "trimtab/files.state"
+    (tmp_path / "trimtab/snapshots").mkdir(parents=True)
+    state.write_bytes(b"..")
+    seconds, nanoseconds = divmod(state.stat().st_mtime_ns, 10**9)
+    guard = f"f2 {seconds} {nanoseconds} {state}"
+    lines = ["=first-1", guard, ".", "=second-1", guard, "."]
+    (tmp_path / "trimtab/snapshots/guards").write_text("".join(f"{line}\0" for line in lines))
+    assert changes(tmp_path) == []
+    state.write_bytes(b".x.")
+    assert changes(tmp_path) == ["something removed came back"]
